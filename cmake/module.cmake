@@ -1,0 +1,28 @@
+# racktwin_module(NAME [USES modules...] [LINK libraries...])
+#
+# src/NAME/*.cpp is the library racktwin_NAME; src/NAME/*_test.cpp is the test NAME_test.
+# A module without sources yet is an interface library, so that the list can stand first.
+function(racktwin_module name)
+  cmake_parse_arguments(arg "" "" "USES;LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
+  list(TRANSFORM arg_USES PREPEND racktwin_)
+  if(sources)
+    add_library(racktwin_${name} STATIC ${sources})
+    target_include_directories(racktwin_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(racktwin_${name} PUBLIC ${arg_USES} ${arg_LINK})
+  else()
+    add_library(racktwin_${name} INTERFACE)
+    target_include_directories(racktwin_${name} INTERFACE ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(racktwin_${name} INTERFACE ${arg_USES} ${arg_LINK})
+  endif()
+  if(tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE racktwin_${name} GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE RACKTWIN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+      PROPERTIES TIMEOUT 600)
+  endif()
+endfunction()

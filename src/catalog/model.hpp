@@ -1,0 +1,144 @@
+// What is served: the shape of a language model. No behaviour, and no counting of work:
+// cost/operators walks these shapes. The one thing that is counted here is parameters,
+// because it proves that the shape was read right (law: counted = published, 0.5 %).
+//
+// A model is groups of equal layers in order of depth; a hybrid or interleaved model has
+// several groups, and `pattern` is not kept: the order of layers does not change any cost.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "numerics/format.hpp"
+
+namespace racktwin::catalog {
+
+using numerics::Format;
+
+enum class AttentionKind : std::uint8_t {
+  full,    // multi-head, grouped-query, multi-query
+  latent,  // MLA: one compressed KV vector per token, shared by the heads
+  linear,  // gated delta net, lightning and kin: a state per sequence, no KV per token
+  mamba,   // Mamba-2: likewise, without an FFN beside it in most models
+  none,    // a layer that is only an FFN (Nemotron-H)
+};
+
+struct Attention {
+  AttentionKind kind = AttentionKind::full;
+  int heads = 0, kv_heads = 0;
+  int head_dim = 0;   // of queries and keys; for MLA nope_dim + rope_dim
+  int value_dim = 0;  // of values, per head
+  // Tokens a query sees at most: sliding window or chunk; absent = all.
+  std::optional<std::int64_t> window;
+  bool gated = false;  // an output gate as wide as the heads (Qwen3-Next, Qwen3.5)
+  bool qkv_bias = false, qk_norm = false, sinks = false;
+  // MLA (DeepSeek-V2, arXiv 2405.04434): ranks of the compressed query and KV; rope_dim is
+  // the part of a key that is not compressed. q_rank 0 = queries are not compressed.
+  int q_rank = 0, kv_rank = 0, nope_dim = 0, rope_dim = 0;
+  struct Sparse {  // DSA (DeepSeek-V3.2): an indexer picks `topk` tokens for each query
+    int index_heads = 0, index_dim = 0;
+    std::int64_t topk = 0;
+  };
+  std::optional<Sparse> sparse;
+  struct State {  // of `linear` and `mamba`: what a sequence carries instead of KV
+    int key_heads = 0, key_dim = 0, value_heads = 0, value_dim = 0;  // linear
+    int groups = 0, state_dim = 0;                                   // mamba
+    int conv_kernel = 0;
+  };
+  std::optional<State> state;
+  Format weights = Format::bf16;
+  Format kv = Format::bf16;
+  friend bool operator==(const Attention&, const Attention&) = default;
+};
+
+struct Ffn {
+  int intermediate = 0;  // of the dense FFN; 0 = none (MoE layers, Mamba layers)
+  bool gated = true;     // three matrices (SwiGLU), not two
+  struct Experts {
+    int routed = 0;        // per layer, all of them
+    int active = 0;        // per token, without the shared ones
+    int intermediate = 0;  // of one routed expert (moe_intermediate_size, not intermediate_size)
+    int shared = 0;        // how many always-on experts
+    int shared_intermediate = 0;  // of one shared expert
+    bool latent = false;          // experts work in a narrower space (Nemotron-3 Super)
+    int latent_dim = 0;
+    Format weights = Format::bf16;
+    friend bool operator==(const Experts&, const Experts&) = default;
+  };
+  std::optional<Experts> experts;
+  Format weights = Format::bf16;  // of the dense FFN and the shared experts
+  friend bool operator==(const Ffn&, const Ffn&) = default;
+};
+
+struct LayerGroup {
+  int count = 0;
+  Attention attention;
+  Ffn ffn;
+};
+
+struct Model {
+  std::string name;    // "DeepSeek-R1-NVFP4"
+  std::string source;  // where the shape was published
+  int hidden = 0;
+  std::int64_t vocabulary = 0;
+  bool tied_embeddings = false;
+  std::vector<LayerGroup> layers;
+  std::optional<LayerGroup> mtp;  // multi-token-prediction module(s); count = modules trained
+  std::int64_t max_position = 0;  // longest sequence it is made for
+  Format embedding = Format::bf16, head = Format::bf16;
+  // Published parameter counts, in units; absent where nobody published them.
+  std::optional<double> published_total, published_active;
+  std::int64_t other_parameters = 0;  // vision tower and the like: resident, not walked
+  // What of the config is not modelled, in words: shown with every result.
+  std::vector<std::string> notes;
+
+  int layer_count() const;
+};
+
+// How a weight matrix is split over the ranks of a replica.
+enum class Shard : std::uint8_t {
+  replicated,  // every attention rank holds all of it
+  columns,     // the output dimension over tensor-parallel ranks
+  rows,        // the input dimension over them: a sum over ranks follows
+  experts,     // whole experts over expert-parallel ranks, their width over the rest
+  vocabulary,  // embedding and head: over tensor-parallel ranks
+};
+
+enum class Module : std::uint8_t { attention, ffn, shared_expert, expert, router, embedding, head };
+
+// One weight matrix of one layer (or of the model's ends): activations (tokens, in) times
+// (in, out).
+struct Matrix {
+  std::string_view name;  // "q_a_proj", "gate_up_proj", "lm_head"
+  Module module = Module::ffn;
+  Shard shard = Shard::replicated;
+  std::int64_t in = 0, out = 0;
+  std::int64_t copies = 1;  // experts: how many lie in the layer
+  std::int64_t active = 1;  // and how many of them a token multiplies with
+  Format format = Format::bf16;
+  bool multiplies = true;  // false: a table that is looked up (embedding)
+};
+
+// Every matrix of a layer of `group`, and those outside the layers. The single list that
+// parameters, weight bytes and GEMMs come from.
+std::vector<Matrix> matrices(const Model&, const LayerGroup& group);
+std::vector<Matrix> end_matrices(const Model&);  // embedding, head
+
+struct Parameters {
+  std::int64_t total = 0;   // without MTP modules, as publishers count
+  std::int64_t active = 0;  // per token: experts touched only
+  std::int64_t mtp = 0;
+};
+Parameters parameters(const Model&);
+
+// KV cache per token of one layer, all ranks together, without replication: bytes of keys
+// and values (MLA: the latent and the rope part; DSA: the indexer's keys as well). 0 for
+// layers that keep a state instead.
+double kv_bytes_per_token(const Attention&);
+double kv_bytes_per_token(const Model&);        // summed over layers without a window
+double state_bytes_per_sequence(const Model&);  // of linear and Mamba layers
+
+}  // namespace racktwin::catalog

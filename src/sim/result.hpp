@@ -1,0 +1,158 @@
+// What a run found. Plain values: a report formats them and computes nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/histogram.hpp"
+#include "base/origin.hpp"
+#include "base/units.hpp"
+#include "cost/step_model.hpp"
+#include "serve/spec.hpp"
+#include "workload/trace.hpp"
+
+namespace racktwin::sim {
+
+// Of durations, kept in nanoseconds; or of token counts.
+struct Distribution {
+  Histogram histogram;
+  // Exact values from records where they were kept, the histogram's (0.4 %) otherwise.
+  double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, max = 0;  // in the histogram's unit
+};
+
+struct SloOutcome {
+  std::string name;
+  std::optional<Seconds> ttft, tpot, e2e;
+  double attainment = 0.99;             // asked for
+  std::int64_t requests = 0, good = 0;  // ended ones of this class
+  std::int64_t missed_ttft = 0, missed_tpot = 0, missed_e2e = 0, not_served = 0;
+  double reached() const { return requests ? double(good) / double(requests) : 0; }
+  bool met() const { return requests > 0 && reached() >= attainment; }
+};
+
+struct Counts {  // arrived == completed + shed + unfinished
+  std::int64_t arrived = 0, completed = 0, shed = 0, unfinished = 0;
+  std::map<std::string, std::int64_t> shed_reasons;
+};
+
+struct Metrics {
+  Counts counts;
+  std::int64_t input_tokens = 0, output_tokens = 0;  // of completed requests
+  Seconds duration;  // first arrival to last completion: what rates are over
+  Distribution ttft, tpot, itl, chunk_latency, e2e, queue_time;
+  Distribution isl, osl;  // of completed requests, tokens
+  PerSecond request_throughput, goodput;
+  TokensPerSecond output_throughput, input_throughput, total_throughput, goodput_tokens;
+  TokensPerSecond output_per_gpu, total_per_gpu;
+  double concurrency_mean = 0;
+  std::int64_t concurrency_peak = 0;
+  std::vector<SloOutcome> slos;
+};
+
+// Where a pool's GPU time went; parts of replicas * simulated time, sums to 1.
+struct TimeSplit {
+  double compute = 0, memory = 0, communication = 0, overhead = 0, idle = 0;
+};
+
+struct PoolResult {
+  std::string name;
+  serve::Role role = serve::Role::mixed;
+  int replicas = 0, gpus = 0;  // gpus in all
+  cost::Parallelism parallelism;
+  std::string engine;
+  cost::MemoryPlan memory;
+  std::int64_t kv_blocks = 0;  // per replica
+  int block_tokens = 0;
+  TimeSplit time;
+  std::int64_t steps = 0, mixed_steps = 0, preemptions = 0, restarts = 0;
+  double batch_mean = 0;  // sequences per step
+  double tokens_per_step = 0;
+  double kv_used_mean = 0, kv_used_peak = 0;  // part of the cache
+  std::int64_t queue_peak = 0;
+  double queue_mean = 0;
+  std::int64_t prompt_tokens = 0, reused_tokens = 0;   // of prompts: all; found in cache
+  std::map<std::string, std::int64_t> reused_by_tier;  // "hbm", "host", "nvme", "remote"
+  std::array<double, origins> time_by_origin{};        // of busy time
+  std::vector<cost::OperatorCost> typical_step;        // a step of mean size, operator by operator
+};
+
+struct Transfers {  // prefill to decode
+  std::int64_t count = 0;
+  Bytes bytes;
+  Distribution duration, wait_for_slot;  // ns
+  double inside_domain = 0;              // part of the transfers that stayed in one NVLink domain
+};
+
+// One sample per interval; rates are over the interval, gauges at its end.
+struct Series {
+  Seconds interval;
+  std::vector<double> time_s, arrivals, completions, output_tokens_per_s, input_tokens_per_s,
+      concurrency, ttft_p50_ms, ttft_p99_ms, tpot_p50_ms;
+  struct PoolSeries {
+    std::vector<double> running, waiting, kv_used, reuse, busy;  // reuse, busy: over the interval
+  };
+  std::vector<PoolSeries> pools;  // as RunResult::pools
+};
+
+struct RackUse {
+  int rack = 0;
+  std::string label;  // "prefill", "decode", "prefill+decode", "idle"
+  int gpus_used = 0, gpus = 0;
+  double utilisation = 0;               // busy GPU time over GPU time
+  std::vector<double> gpu_utilisation;  // one per GPU of the rack
+};
+
+struct Record {  // one request, whole
+  std::uint32_t id = 0;
+  std::int64_t isl = 0, osl = 0, reused_tokens = 0;
+  std::int64_t arrival_ns = 0, scheduled_ns = -1, prefilled_ns = -1, first_token_ns = -1,
+               last_token_ns = -1;  // -1 in the file's empty cell: never happened
+  std::int32_t prefill_replica = -1, decode_replica = -1;
+  std::int32_t preemptions = 0;
+  std::uint8_t end = 0;  // 0 completed, 1 shed, 2 unfinished
+  std::uint8_t slo_class = 0;
+  bool good = false;
+};
+
+// What the run waited for, in order of weight.
+struct Bottleneck {
+  std::string sentence;  // "decode pool: HBM bandwidth; 62 % of its busy time is ..."
+  std::string pool, limit;
+};
+
+// A slice for the Perfetto view: the first minutes of a few replicas and requests.
+struct Slice {
+  std::string track, name;
+  std::int64_t start_ns = 0, duration_ns = 0;
+  std::vector<std::pair<std::string, double>> arguments;
+};
+
+struct RunResult {
+  std::string scenario_name, scenario_yaml;
+  std::string version;
+  std::uint64_t seed = 0, digest = 0;
+  bool partial = false;  // interrupted
+  std::string partial_reason;
+  Seconds simulated;
+  std::uint64_t events = 0, steps = 0;
+  int racks = 0, gpus = 0, gpus_used = 0;
+  std::string model, system, gpu;
+  std::int64_t model_parameters = 0, model_active = 0;
+  Metrics metrics;
+  std::vector<PoolResult> pools;
+  Transfers transfers;
+  Series series;
+  std::vector<RackUse> rack_use;
+  std::vector<Record> records;  // empty unless asked for
+  std::vector<Slice> slices;
+  std::optional<workload::TraceInfo> trace;
+  std::array<double, origins> time_by_origin{};  // of all busy GPU time
+  Bottleneck bottleneck;
+  std::vector<std::string> warnings;  // never silent: fallbacks, stalls, unmodelled parts
+};
+
+}  // namespace racktwin::sim
