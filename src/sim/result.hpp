@@ -13,6 +13,7 @@
 #include "base/units.hpp"
 #include "cost/step_model.hpp"
 #include "serve/spec.hpp"
+#include "sim/record.hpp"
 #include "workload/trace.hpp"
 
 namespace racktwin::sim {
@@ -22,6 +23,7 @@ struct Distribution {
   Histogram histogram;
   // Exact values from records where they were kept, the histogram's (0.4 %) otherwise.
   double mean = 0, p50 = 0, p90 = 0, p95 = 0, p99 = 0, max = 0;  // in the histogram's unit
+  std::optional<double> deviation;  // standard deviation of all values; absent: not kept
 };
 
 struct SloOutcome {
@@ -87,7 +89,8 @@ struct Transfers {  // prefill to decode
   double inside_domain = 0;              // part of the transfers that stayed in one NVLink domain
 };
 
-// One sample per interval; rates are over the interval, gauges at its end.
+// One sample per interval; rates are over the interval, gauges at its end. NaN where an
+// interval has nothing to say (a percentile of no request).
 struct Series {
   Seconds interval;
   std::vector<double> time_s, arrivals, completions, output_tokens_per_s, input_tokens_per_s,
@@ -106,25 +109,15 @@ struct RackUse {
   std::vector<double> gpu_utilisation;  // one per GPU of the rack
 };
 
-struct Record {  // one request, whole
-  std::uint32_t id = 0;
-  std::int64_t isl = 0, osl = 0, reused_tokens = 0;
-  std::int64_t arrival_ns = 0, scheduled_ns = -1, prefilled_ns = -1, first_token_ns = -1,
-               last_token_ns = -1;  // -1 in the file's empty cell: never happened
-  std::int32_t prefill_replica = -1, decode_replica = -1;
-  std::int32_t preemptions = 0;
-  std::uint8_t end = 0;  // 0 completed, 1 shed, 2 unfinished
-  std::uint8_t slo_class = 0;
-  bool good = false;
-};
-
 // What the run waited for, in order of weight.
 struct Bottleneck {
   std::string sentence;  // "decode pool: HBM bandwidth; 62 % of its busy time is ..."
   std::string pool, limit;
 };
 
-// A slice for the Perfetto view: the first minutes of a few replicas and requests.
+// A slice for the Perfetto view: the first minutes of a few replicas and requests. `track`
+// is "GROUP/TRACK", e.g. "decode/replica 3", "requests/17"; slices of a track may nest but
+// not cross.
 struct Slice {
   std::string track, name;
   std::int64_t start_ns = 0, duration_ns = 0;
