@@ -1,8 +1,12 @@
-// One request as it went: what requests.csv holds, and what the latency figures are made of.
+// What a run keeps of single requests and steps: the rows of requests.csv, which the latency
+// figures are made of, and the slices of the Perfetto view.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/units.hpp"
 
@@ -32,6 +36,15 @@ struct Record {
     if (end != 0 || osl < 2 || first_token_ns < 0) return std::nullopt;
     return double(last_token_ns - first_token_ns) / double(osl - 1) * unit::ns;
   }
+};
+
+// A slice for the Perfetto view: the first minutes of a few replicas and requests. `track`
+// is "GROUP/TRACK", e.g. "decode/replica 3", "requests/17"; slices of a track may nest but
+// not cross.
+struct Slice {
+  std::string track, name;
+  std::int64_t start_ns = 0, duration_ns = 0;
+  std::vector<std::pair<std::string, double>> arguments;
 };
 
 }  // namespace racktwin::sim

@@ -80,6 +80,15 @@ struct PoolResult {
   std::map<std::string, std::int64_t> reused_by_tier;  // "hbm", "host", "nvme", "remote"
   std::array<double, origins> time_by_origin{};        // of busy time
   std::vector<cost::OperatorCost> typical_step;        // a step of mean size, operator by operator
+  // Part of the prompts found in cache; absent without prompts.
+  std::optional<double> reuse() const {
+    if (prompt_tokens == 0) return std::nullopt;
+    return double(reused_tokens) / double(prompt_tokens);
+  }
+  // The mean over its steps of a part of `time`, e.g. per_step(time.memory, result.simulated).
+  Seconds per_step(double part, Seconds simulated) const {
+    return steps ? simulated * (part * replicas / double(steps)) : Seconds{};
+  }
 };
 
 struct Transfers {  // prefill to decode
@@ -113,15 +122,6 @@ struct RackUse {
 struct Bottleneck {
   std::string sentence;  // "decode pool: HBM bandwidth; 62 % of its busy time is ..."
   std::string pool, limit;
-};
-
-// A slice for the Perfetto view: the first minutes of a few replicas and requests. `track`
-// is "GROUP/TRACK", e.g. "decode/replica 3", "requests/17"; slices of a track may nest but
-// not cross.
-struct Slice {
-  std::string track, name;
-  std::int64_t start_ns = 0, duration_ns = 0;
-  std::vector<std::pair<std::string, double>> arguments;
 };
 
 struct RunResult {
