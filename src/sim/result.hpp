@@ -80,8 +80,7 @@ struct PoolResult {
   std::map<std::string, std::int64_t> reused_by_tier;  // "hbm", "host", "nvme", "remote"
   std::array<double, origins> time_by_origin{};        // of busy time
   std::vector<cost::OperatorCost> typical_step;        // a step of mean size, operator by operator
-  // Part of the prompts found in cache; absent without prompts.
-  std::optional<double> reuse() const {
+  std::optional<double> reuse() const {                // part of the prompts found in cache
     if (prompt_tokens == 0) return std::nullopt;
     return double(reused_tokens) / double(prompt_tokens);
   }
