@@ -19,6 +19,7 @@ struct Speculation {
   std::vector<double> acceptance;
   // Mean tokens per step: 1 + a1 + a1 a2 + ...
   double tokens_per_step() const;
+  friend bool operator==(const Speculation&, const Speculation&) = default;
 };
 
 // Cache tiers below HBM. 0 bytes = absent. Bandwidths are per GPU of the replica.
@@ -26,6 +27,7 @@ struct KvTiers {
   Bytes host, nvme, remote;                                         // per replica
   BytesPerSecond host_bandwidth, nvme_bandwidth, remote_bandwidth;  // per replica
   Seconds host_latency, nvme_latency, remote_latency;
+  friend bool operator==(const KvTiers&, const KvTiers&) = default;
 };
 
 enum class Role : std::uint8_t { mixed, prefill, decode };  // prefill + decode = disaggregated
@@ -47,6 +49,7 @@ struct Pool {
   KvTiers tiers;
   // Racks: replicas are packed rack by rack in order, never across NVLink domains unless one
   // replica is larger than a domain.
+  friend bool operator==(const Pool&, const Pool&) = default;
 };
 
 // Which replica of a pool takes a request.
@@ -67,6 +70,7 @@ struct Disaggregation {
   std::int64_t local_prefill_below = 0;
   bool layerwise_overlap = true;  // KV of early layers travels while later ones compute
   Seconds descriptor_cost;        // per transfer: hand-shake and descriptor list
+  friend bool operator==(const Disaggregation&, const Disaggregation&) = default;
 };
 
 struct Deployment {
@@ -74,6 +78,7 @@ struct Deployment {
   RouterSpec router;
   RouterSpec decode_router{.policy = "least-loaded"};
   Disaggregation disaggregation;
+  friend bool operator==(const Deployment&, const Deployment&) = default;
 };
 
 }  // namespace racktwin::serve

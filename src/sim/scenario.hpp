@@ -20,6 +20,7 @@ namespace racktwin::sim {
 struct TraceLoad {
   std::string path;
   workload::TraceOptions options;
+  friend bool operator==(const TraceLoad&, const TraceLoad&) = default;
 };
 
 // Bounds a request must keep to count as good. Absent bounds are not asked for.
@@ -27,6 +28,7 @@ struct Slo {
   std::string name = "default";
   std::optional<Seconds> ttft, tpot, e2e;
   double attainment = 0.99;  // part of the requests that must be good for "SLO met"
+  friend bool operator==(const Slo&, const Slo&) = default;
 };
 
 enum class Execution : std::uint8_t {
@@ -53,6 +55,7 @@ struct Scenario {
   Seconds series_interval = unit::sec;
   bool records = false;  // keep every request (requests.csv.zst, exact percentiles)
   Execution execution = Execution::macro;
+  friend bool operator==(const Scenario&, const Scenario&) = default;
 };
 
 // Reads a scenario file (or embedded scenario by name, e.g. "default"), then applies the

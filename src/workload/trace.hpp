@@ -30,6 +30,7 @@ struct Scaling {
   double compress = 1;
   // Random thinning: each request (session, where there are sessions) is kept with this chance.
   double keep = 1;
+  friend bool operator==(const Scaling&, const Scaling&) = default;
 };
 
 struct TraceOptions {
@@ -38,6 +39,7 @@ struct TraceOptions {
   std::optional<std::int64_t> max_context;  // requests longer than this are counted and left out
   bool closed_loop_sessions = true;  // sessions wait for their own answers; false: as stamped
   std::uint64_t seed = 1;
+  friend bool operator==(const TraceOptions&, const TraceOptions&) = default;
 };
 
 struct TraceStats {
