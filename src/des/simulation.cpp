@@ -4,6 +4,24 @@
 #include "base/rng.hpp"
 
 namespace racktwin::des {
+namespace {
+
+// An event's order: phase + 1 in the top byte, then the sequence number.
+constexpr int phase_shift = 56;
+constexpr std::uint64_t sequence_mask = (std::uint64_t{1} << phase_shift) - 1;
+
+// A seeded permutation of the sequence numbers: each step (xor, multiplication by an odd
+// number, xor with the own upper half) can be undone modulo 2^56.
+std::uint64_t shuffled(std::uint64_t sequence, std::uint64_t seed) {
+  std::uint64_t x = (sequence ^ mix(seed)) & sequence_mask;
+  for (int round = 0; round < 3; ++round) {
+    x = (x * 0x9e3779b97f4a7c15u) & sequence_mask;
+    x ^= x >> 28;
+  }
+  return x;
+}
+
+}  // namespace
 
 EventId Simulation::at(Instant when, Phase phase, Action action) {
   RACKTWIN_CHECK(when >= now_);
@@ -16,17 +34,18 @@ EventId Simulation::at(Instant when, Phase phase, Action action) {
     slot = free_.back();
     free_.pop_back();
   }
-  const std::uint64_t sequence = next_sequence_++;
-  slots_[slot] = {action, sequence};
-  const std::uint64_t tie = tie_seed_ == 0 ? 0 : mix(tie_seed_, sequence) >> 8;
-  push({when.ns(), (static_cast<std::uint64_t>(phase) << 56) | tie, sequence, slot});
+  std::uint64_t sequence = next_sequence_++;
+  if (tie_seed_ != 0) sequence = shuffled(sequence, tie_seed_);
+  const std::uint64_t order = ((static_cast<std::uint64_t>(phase) + 1) << phase_shift) | sequence;
+  slots_[slot] = {action, order};
+  queue_.push({when.ns(), order, slot});
   ++live_;
-  return {sequence, slot};
+  return {order, slot};
 }
 
 bool Simulation::cancel(EventId id) {
-  if (id.sequence == 0 || slots_[id.slot].sequence != id.sequence) return false;
-  slots_[id.slot].sequence = 0;
+  if (id.sequence == 0 || slots_[id.slot].order != id.sequence) return false;
+  slots_[id.slot].order = 0;
   free_.push_back(id.slot);
   --live_;
   return true;
@@ -35,18 +54,19 @@ bool Simulation::cancel(EventId id) {
 void Simulation::run_until(Instant horizon) {
   RACKTWIN_CHECK(horizon >= now_);
   stopped_ = false;
-  while (!heap_.empty() && heap_.front().ns < horizon.ns()) {
-    const Key key = heap_.front();
-    pop();
+  while (!queue_.empty() && queue_.top().ns < horizon.ns()) {
+    const EventQueue::Key key = queue_.top();
+    queue_.pop();
+    if (!queue_.empty()) __builtin_prefetch(&slots_[queue_.top().slot]);
     Slot& slot = slots_[key.slot];
-    if (slot.sequence != key.sequence) continue;  // cancelled
+    if (slot.order != key.order) continue;  // cancelled
     const Action action = slot.action;
-    slot.sequence = 0;
+    slot.order = 0;
     free_.push_back(key.slot);
     --live_;
     ++executed_;
     now_ = Instant::at_ns(key.ns);
-    digest_ = mix(digest_ ^ static_cast<std::uint64_t>(key.ns)) ^ (key.order >> 56);
+    digest_ = mix(digest_ ^ static_cast<std::uint64_t>(key.ns)) ^ (key.order >> phase_shift);
     action.function(action.object, action.argument);
     if (stopped_) return;
   }
@@ -55,37 +75,6 @@ void Simulation::run_until(Instant horizon) {
 
 void Simulation::mark(std::uint64_t value) {
   digest_ = mix(digest_ ^ value);
-}
-
-void Simulation::push(Key key) {
-  std::size_t hole = heap_.size();
-  heap_.push_back(key);
-  while (hole > 0) {
-    const std::size_t parent = (hole - 1) / 4;
-    if (!(key < heap_[parent])) break;
-    heap_[hole] = heap_[parent];
-    hole = parent;
-  }
-  heap_[hole] = key;
-}
-
-void Simulation::pop() {
-  const Key last = heap_.back();
-  heap_.pop_back();
-  const std::size_t size = heap_.size();
-  if (size == 0) return;
-  std::size_t hole = 0;
-  for (;;) {
-    const std::size_t first = 4 * hole + 1;
-    if (first >= size) break;
-    std::size_t least = first;
-    for (std::size_t child = first + 1; child < first + 4 && child < size; ++child)
-      if (heap_[child] < heap_[least]) least = child;
-    if (!(heap_[least] < last)) break;
-    heap_[hole] = heap_[least];
-    hole = least;
-  }
-  heap_[hole] = last;
 }
 
 }  // namespace racktwin::des

@@ -5,13 +5,14 @@
 // order in which they were scheduled.
 //
 // An action is a plain function with an object and a number (decision record 0001): no
-// allocation per event, 24 bytes. Cost: O(log pending) per event, 4-ary heap.
+// allocation per event, 24 bytes. Cost per event: see des/queue.hpp.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "base/time.hpp"
+#include "des/queue.hpp"
 
 namespace racktwin::des {
 
@@ -39,7 +40,7 @@ Action bind(Object& object, std::uint64_t argument = 0) {
 }
 
 struct EventId {
-  std::uint64_t sequence = 0;  // 0 names no event
+  std::uint64_t sequence = 0;  // unique in the run; 0 names no event
   std::uint32_t slot = 0;
 };
 
@@ -72,27 +73,14 @@ class Simulation {
   void shuffle_ties(std::uint64_t seed) { tie_seed_ = seed; }
 
  private:
-  struct Key {
-    std::int64_t ns;
-    std::uint64_t order;     // phase in the top byte, then tie order
-    std::uint64_t sequence;  // which use of the slot
-    std::uint32_t slot;
-    friend bool operator<(const Key& a, const Key& b) {
-      if (a.ns != b.ns) return a.ns < b.ns;
-      if (a.order != b.order) return a.order < b.order;
-      return a.sequence < b.sequence;
-    }
-  };
   struct Slot {
     Action action;
-    std::uint64_t sequence = 0;  // 0 = free
+    std::uint64_t order = 0;  // of the event that holds it; 0 = free
   };
-  void push(Key);
-  void pop();
 
   Instant now_;
   bool stopped_ = false;
-  std::vector<Key> heap_;
+  EventQueue queue_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
   std::uint64_t next_sequence_ = 1, executed_ = 0, digest_ = 0x243f6a8885a308d3u, tie_seed_ = 0;
