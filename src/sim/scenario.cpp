@@ -36,35 +36,55 @@ struct Durations {  // Lengths whose counts are milliseconds
   workload::Lengths& of;
 };
 
-// A whole number of microseconds in milliseconds: so that "12.5 ms" comes back the same after
-// its way through seconds.
-double milliseconds(Seconds duration) {
-  return std::round(duration.in(unit::us)) / 1e3;
-}
+// How a length is written: as a count,
+struct InTokens {
+  template <class Archive, class Number>
+  static void one(Archive& a, std::string_view key, Number& value) {
+    a.field(key, value, length_range);
+  }
+  template <class Archive>
+  static void many(Archive& a, std::string_view key, std::vector<double>& values) {
+    a.field(key, values, yaml::Range{.low = 0, .high = 1e9});
+  }
+};
 
-template <class Archive>
-void describe_length(Archive& a, std::string_view key, double& value) {
-  a.field(key, value, length_range);
-}
-template <class Archive>
-void describe_length(Archive& a, std::string_view key, std::int64_t& value) {
-  a.field(key, value, length_range);
-}
-template <class Archive, class Number>
-void describe_duration(Archive& a, std::string_view key, Number& value) {
-  Seconds duration = static_cast<double>(value) * unit::ms;
-  a.field(key, duration, yaml::Range{.low = 0, .high = 3.2e7});  // a year
-  if (Archive::reads) value = static_cast<Number>(milliseconds(duration));
-}
+// or as a duration: a whole number of microseconds, so that "12.5 ms" comes back the same
+// after its way through seconds.
+struct InMilliseconds {
+  static constexpr yaml::Range range{.low = 0, .high = 3.2e7};  // a year
+  static double milliseconds(Seconds duration) { return std::round(duration.in(unit::us)) / 1e3; }
 
-template <class Archive>
+  template <class Archive, class Number>
+  static void one(Archive& a, std::string_view key, Number& value) {
+    Seconds duration = static_cast<double>(value) * unit::ms;
+    a.field(key, duration, range);
+    if (Archive::reads) value = static_cast<Number>(milliseconds(duration));
+  }
+  template <class Archive>
+  static void many(Archive& a, std::string_view key, std::vector<double>& values) {
+    std::vector<std::string> texts;
+    for (const double value : values) texts.push_back(format_quantity(value * unit::ms));
+    a.field(key, texts);
+    if (!Archive::reads) return;
+    values.clear();
+    for (const std::string& text : texts) {
+      const auto duration = parse_quantity<Dim{.time = 1}>(text);
+      if (!duration.ok()) return a.fail(key, duration.error().message);
+      values.push_back(milliseconds(duration.value()));
+      if (!(values.back() >= 0 && values.back() <= range.high * 1e3))
+        return a.fail(key, fmt::format("a duration is from 0 s to a year, found {}", text));
+    }
+  }
+};
+
+template <class Unit, class Archive>
 void describe_table(Archive& a, workload::Lengths& v) {
   std::vector<double> values, weights;
   for (const auto& [value, weight] : v.table) {
     values.push_back(static_cast<double>(value));
     weights.push_back(weight);
   }
-  a.field("values", values, yaml::Range{.low = 0, .high = 1e9});
+  Unit::many(a, "values", values);
   a.field("weights", weights, yaml::not_negative);
   if (!Archive::reads) return;
   if (values.size() != weights.size())
@@ -79,31 +99,33 @@ void describe_table(Archive& a, workload::Lengths& v) {
 }
 
 // Only the keys that the kind has; the others keep their defaults.
-template <class Archive, class Number>
-void describe_lengths(Archive& a, workload::Lengths& v, Number number) {
+template <class Unit, class Archive>
+void describe_lengths(Archive& a, workload::Lengths& v) {
   using Kind = workload::Lengths::Kind;
   a.choice("kind", v.kind, length_kinds);
-  const bool has_mean = v.kind != Kind::uniform && v.kind != Kind::empirical;
-  if (has_mean) number(a, "mean", v.mean);
+  if (v.kind != Kind::uniform && v.kind != Kind::empirical)
+    Unit::one(a, "mean", v.mean);
+  else
+    v.mean = workload::Lengths{}.mean;
   if (v.kind == Kind::log_normal) a.field("cv", v.cv, spread_range);
   if (v.kind == Kind::empirical) {
-    describe_table(a, v);
+    describe_table<Unit>(a, v);
     a.field("smooth", v.smooth);
   }
   if (v.kind != Kind::fixed) {
-    number(a, "min", v.min);
-    number(a, "max", v.max);
+    Unit::one(a, "min", v.min);
+    Unit::one(a, "max", v.max);
   }
   a.check(v);
 }
 
 template <class Archive>
 void describe(Archive& a, workload::Lengths& v) {
-  describe_lengths(a, v, [](auto& to, auto key, auto& x) { describe_length(to, key, x); });
+  describe_lengths<InTokens>(a, v);
 }
 template <class Archive>
 void describe(Archive& a, Durations v) {
-  describe_lengths(a, v.of, [](auto& to, auto key, auto& x) { describe_duration(to, key, x); });
+  describe_lengths<InMilliseconds>(a, v.of);
 }
 
 // --- loads -------------------------------------------------------------------------------
@@ -274,6 +296,7 @@ void describe(Archive& a, LoadOf of) {
     using Load = decltype(fresh);
     if (Archive::reads) s.load = workload::Load{std::move(fresh)};
     describe(a, std::get<Load>(std::get<workload::Load>(s.load)));
+    a.check(std::get<workload::Load>(s.load));
   };
   switch (kind) {
     case LoadKind::open:

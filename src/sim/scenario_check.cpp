@@ -115,6 +115,12 @@ void check(yaml::Section& at, const workload::ClosedLoop& load) {
                                     load.concurrency));
 }
 
+// Whatever else the generators ask for.
+void check(yaml::Section& at, const workload::Load& load) {
+  const auto sound = workload::check(load);
+  if (!sound.ok()) at.fail({}, sound.error().message);
+}
+
 void check(yaml::Section& at, const Slo& slo) {
   if (slo.name.empty()) at.fail("name", "an objective needs a name");
 }

@@ -18,6 +18,7 @@ void check(yaml::Section& at, const serve::RouterSpec&);
 void check(yaml::Section& at, const workload::Lengths&);
 void check(yaml::Section& at, const workload::OpenLoop&);
 void check(yaml::Section& at, const workload::ClosedLoop&);
+void check(yaml::Section& at, const workload::Load&);
 void check(yaml::Section& at, const Slo&);
 void check(yaml::Section& at, const Scenario&);
 

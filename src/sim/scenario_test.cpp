@@ -114,8 +114,12 @@ TEST(Scenario, a_refusal_says_where_what_and_what_is_allowed) {
       {one_pool + "load: {isl: {kind: uniform, min: 9}}", "s.yaml:2:13", "\"max\" is missing"},
       {one_pool + "load: {isl: {kind: empirical, values: [2, 1], weights: [1, 1]}}", "s.yaml:2:39",
        "must rise"},
-      {one_pool + "load: {isl: {kind: empirical, values: [2, 3], weights: [1]}}", "s.yaml:2:57",
+      {one_pool + "load: {isl: {kind: empirical, values: [2, 3], weights: [1]}}", "s.yaml:2:56",
        "one weight per value"},
+      {one_pool + "load: {kind: sessions, think: {mean: 3}}", "s.yaml:2:38", "lacks a unit"},
+      {one_pool +
+           "load: {kind: sessions, think: {kind: empirical, values: [1 s, 3], weights: [1, 1]}}",
+       "s.yaml:2:57", "lacks a unit"},
       {one_pool + "load: {kind: mix, mix: deepseek-r1-resoning}", "s.yaml:2:24",
        "deepseek-r1-reasoning"},
       {one_pool + "load: {kind: trace}", "s.yaml:2:7", "\"path\" is missing"},
@@ -166,13 +170,13 @@ class Dice {
   Rng rng_;
 };
 
-workload::Lengths lengths(Dice& dice, double scale = 1) {
+workload::Lengths lengths(Dice& dice) {
   using Kind = workload::Lengths::Kind;
   workload::Lengths l;
   l.kind = static_cast<Kind>(dice.whole(0, 4));
   if (l.kind == Kind::fixed) l.mean = static_cast<double>(dice.whole(1, 100000));
   if (l.kind == Kind::log_normal || l.kind == Kind::exponential)
-    l.mean = std::round(dice.real(1, 1e5) * 1e3) / 1e3 * scale;
+    l.mean = std::round(dice.real(1, 1e5) * 1e3) / 1e3;
   if (l.kind == Kind::log_normal) l.cv = dice.real(0, 5);
   if (l.kind != Kind::fixed) {
     l.min = dice.whole(1, 500);
@@ -239,7 +243,7 @@ std::variant<workload::Load, TraceLoad> load(Dice& dice, std::size_t slos) {
     }
     case 3:
       return workload::Load{workload::Burst{
-          .requests = dice.whole(1, 1 << 30), .isl = lengths(dice), .osl = lengths(dice)}};
+          .requests = dice.whole(1, 1 << 29), .isl = lengths(dice), .osl = lengths(dice)}};
     case 4: {
       workload::Sessions s;
       if (dice.coin()) s.concurrency = dice.whole(1, 99);
@@ -297,7 +301,7 @@ serve::Pool pool(Dice& dice, int index, serve::Role role) {
   if (dice.coin()) p.max_batch_tokens = dice.whole(1, 1 << 20);
   if (dice.coin()) p.block_tokens = dice.small(1, 512);
   if (dice.coin()) p.memory_fraction = dice.real(0.1, 1);
-  if (dice.coin()) p.kv_blocks = dice.whole(1, 1 << 30);
+  if (dice.coin()) p.kv_blocks = dice.whole(1, 1 << 29);
   p.prefix_caching = dice.coin();
   for (int i = dice.small(0, 3); i > 0; --i) p.speculation.acceptance.push_back(dice.real(0, 1));
   p.speculation.draft_tokens = static_cast<int>(p.speculation.acceptance.size());
