@@ -106,6 +106,22 @@ TEST(EventQueue, a_burst_beside_a_sparse_timer_keeps_the_order) {
   twin.drain();
 }
 
+// The heap has moved on to a later block while the clock still stands before it: a crowd that
+// comes in between must not be dealt into buckets that count from that later block.
+TEST(EventQueue, a_crowd_between_the_clock_and_the_block_of_the_heap_keeps_the_order) {
+  constexpr std::int64_t block = std::int64_t{1} << 40;
+  Twin twin;
+  for (int i = 0; i < 2'000; ++i) twin.push(3 * block + i * 65'537);
+  twin.push(7);
+  twin.push(block);
+  twin.push(std::int64_t{3} << 50);
+  twin.pop();
+  for (int i = 0; i < 700; ++i) twin.push(twin.now() + i * 7919 % 100'003);
+  for (int i = 0; i < 400; ++i) twin.push(block + i * 104'729 % 1'000'003);
+  for (int i = 0; i < 700; ++i) twin.push(twin.now() + i * 7919 % 100'003);
+  twin.drain();
+}
+
 TEST(EventQueue, the_ends_of_the_time_line_are_in_order) {
   constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
   Twin twin;

@@ -149,6 +149,16 @@ TEST(Simulation, an_old_id_never_cancels_the_event_that_took_its_place) {
   EXPECT_EQ(recorder.arguments(), (std::vector<std::uint64_t>{1, 2}));
 }
 
+TEST(Simulation, a_cancelled_event_gives_its_room_back_at_once) {
+  Recorder recorder;
+  const EventId first = recorder.add(5, Phase::arrival, 1);
+  EXPECT_TRUE(recorder.simulation.cancel(first));
+  const EventId second = recorder.add(5, Phase::arrival, 2);
+  EXPECT_EQ(second.slot, first.slot);
+  recorder.run_until(6);  // the dead entry of the first must not take the second with it
+  EXPECT_EQ(recorder.arguments(), (std::vector<std::uint64_t>{2}));
+}
+
 TEST(Simulation, an_event_may_cancel_another_of_its_own_instant) {
   struct Pair {
     Simulation simulation;
