@@ -35,8 +35,8 @@ class Catalog {
   Result<System> system(std::string_view name) const;
   Result<Cluster> cluster(std::string_view name) const;
   Result<Engine> engine(std::string_view name) const;
-  // A built-in name, or the path of a Hugging Face config.json (anything that names an
-  // existing file or ends in .json).
+  // A built-in name, or the path of a Hugging Face config.json or of a folder that holds one
+  // (anything that exists or ends in .json); an hf_quant_config.json beside it is read too.
   Result<Model> model(std::string_view name) const;
 
   std::vector<std::string> gpus() const, systems() const, clusters() const, engines() const,
@@ -44,6 +44,8 @@ class Catalog {
   std::vector<Figure> figures(std::string_view name) const;  // of any named thing
 
  private:
+  struct Loader;
+  // By name in lower case.
   std::map<std::string, Gpu> gpus_;
   std::map<std::string, System> systems_;
   std::map<std::string, Cluster> clusters_;

@@ -34,7 +34,9 @@ struct Attention {
   // Tokens a query sees at most: sliding window or chunk; absent = all.
   std::optional<std::int64_t> window;
   bool gated = false;  // an output gate as wide as the heads (Qwen3-Next, Qwen3.5)
-  bool qkv_bias = false, qk_norm = false, sinks = false;
+  bool qkv_bias = false, output_bias = false, qk_norm = false, sinks = false;
+  bool wide_qk_norm = false;      // qk_norm over all heads at once (MiniMax), not one head
+  bool values_from_keys = false;  // no matrix of its own makes the values (Gemma 4)
   // MLA (DeepSeek-V2, arXiv 2405.04434): ranks of the compressed query and KV; rope_dim is
   // the part of a key that is not compressed. q_rank 0 = queries are not compressed.
   int q_rank = 0, kv_rank = 0, nope_dim = 0, rope_dim = 0;
@@ -45,11 +47,13 @@ struct Attention {
   std::optional<Sparse> sparse;
   struct State {  // of `linear` and `mamba`: what a sequence carries instead of KV
     int key_heads = 0, key_dim = 0, value_heads = 0, value_dim = 0;  // linear
-    int groups = 0, state_dim = 0;                                   // mamba
+    int groups = 0, state_dim = 0;  // mamba; its heads are heads x head_dim above
     int conv_kernel = 0;
+    Format format = Format::fp32;  // of the recurrent state; the convolution's is bf16
   };
   std::optional<State> state;
   Format weights = Format::bf16;
+  std::optional<Format> output_weights;  // of the output projection; absent = as `weights`
   Format kv = Format::bf16;
   friend bool operator==(const Attention&, const Attention&) = default;
 };
@@ -63,12 +67,15 @@ struct Ffn {
     int intermediate = 0;  // of one routed expert (moe_intermediate_size, not intermediate_size)
     int shared = 0;        // how many always-on experts
     int shared_intermediate = 0;  // of one shared expert
+    bool shared_gate = false;     // a learnt gate scales the shared expert (Qwen)
+    bool router_bias = false;     // DeepSeek's correction, gpt-oss's bias
     bool latent = false;          // experts work in a narrower space (Nemotron-3 Super)
     int latent_dim = 0;
     Format weights = Format::bf16;
     friend bool operator==(const Experts&, const Experts&) = default;
   };
   std::optional<Experts> experts;
+  bool bias = false;              // on each of its matrices, the experts' and the dense FFN's
   Format weights = Format::bf16;  // of the dense FFN and the shared experts
   friend bool operator==(const Ffn&, const Ffn&) = default;
 };
@@ -77,6 +84,9 @@ struct LayerGroup {
   int count = 0;
   Attention attention;
   Ffn ffn;
+  bool joins = false;  // an MTP module: (embedding, hidden) is projected to hidden first
+  int norms = 2;       // vectors of `hidden` in a layer, besides those of the attention
+  friend bool operator==(const LayerGroup&, const LayerGroup&) = default;
 };
 
 struct Model {
@@ -91,7 +101,8 @@ struct Model {
   Format embedding = Format::bf16, head = Format::bf16;
   // Published parameter counts, in units; absent where nobody published them.
   std::optional<double> published_total, published_active;
-  std::int64_t other_parameters = 0;  // vision tower and the like: resident, not walked
+  bool published_active_skips_embedding = false;  // gpt-oss: the looked-up table is left out
+  std::int64_t other_parameters = 0;              // vision tower and the like: resident, not walked
   // What of the config is not modelled, in words: shown with every result.
   std::vector<std::string> notes;
 
@@ -128,9 +139,9 @@ std::vector<Matrix> matrices(const Model&, const LayerGroup& group);
 std::vector<Matrix> end_matrices(const Model&);  // embedding, head
 
 struct Parameters {
-  std::int64_t total = 0;   // without MTP modules, as publishers count
-  std::int64_t active = 0;  // per token: experts touched only
-  std::int64_t mtp = 0;
+  std::int64_t total = 0;   // without MTP modules, as publishers count; norms and biases too
+  std::int64_t active = 0;  // per token: experts touched only; the embedding table counts
+  std::int64_t mtp = 0;     // of all modules, without the embedding and head they share
 };
 Parameters parameters(const Model&);
 
