@@ -83,19 +83,29 @@ struct Operator {  // per GPU and layer; `count` equal layers
 
 // Operators of one step whose busiest rank does `rank`, with `total_tokens` tokens on all
 // ranks of the replica together. Experts: `total_tokens` * active choices spread over ep
-// ranks, the busiest taking `expert_skew` >= 1 times the mean; an expert's weights are read
-// only if some token chose it.
+// ranks, the busiest taking `expert_skew` >= 1 times the mean (never more than all choices); an
+// expert's weights are read only if some token chose it: on a GPU with n experts,
+// n * (1 - (1 - p)^total_tokens) of them, p = skew * active / routed.
+// With pp > 1: one micro-batch, a pp-th of the work, on one stage. `draft_tokens`: passes of
+// the MTP module; without one the guesses come from outside the model and cost nothing here.
 std::vector<Operator> operators(const catalog::Model&, const Parallelism&, const RankWork& rank,
-                                std::int64_t total_tokens, double expert_skew);
+                                std::int64_t total_tokens, double expert_skew,
+                                int draft_tokens = 0);
 
 // Bytes per GPU (the fullest one).
 struct Footprint {
   Bytes weights;             // resident: all experts of the rank, MTP modules if `draft_tokens` > 0
   double kv_per_token = 0;   // bytes of one token's KV, on one GPU of the rank that holds it
-  Bytes state_per_sequence;  // linear and Mamba layers
-  Bytes activations;         // peak, for `batch_tokens` on the rank
+  Bytes state_per_sequence;  // linear and Mamba layers; short windows, as if full
+  Bytes activations;         // peak of the forward pass, for `batch_tokens` on the rank
 };
 Footprint footprint(const catalog::Model&, const Parallelism&, std::int64_t batch_tokens,
                     int draft_tokens);
+
+// Layers whose window is this short keep one window of KV per sequence, as hybrid KV managers
+// do; longer ones are counted per token. Simplified: no cache of a long window is given back.
+// Wrong, on the safe side, for prompts beyond a window of 4,096 or 8,192 tokens.
+inline constexpr std::int64_t longest_kept_window = 1024;
+bool kept_per_sequence(const catalog::Attention&);
 
 }  // namespace racktwin::cost

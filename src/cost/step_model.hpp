@@ -28,7 +28,8 @@ struct OperatorCost {
   Operator op;
   Seconds speed_of_light;  // per layer
   double utilisation = 1;
-  Seconds total;  // all layers, with the launch floor
+  int passes = 1;  // micro-batches through the stage: 1, or up to pp
+  Seconds total;   // all layers and passes, with the launch floor
   Origin origin = Origin::assumed;
   std::string source;
 };
@@ -50,6 +51,10 @@ class StepModel {
 struct Calibration {
   struct Entry {
     OperatorKind kind = OperatorKind::gemm;
+    // Conditions; the entry with most of them that match is used. `format`: of the peak.
+    std::vector<std::string> gpus;
+    std::optional<catalog::Format> format;
+    std::optional<CollectiveKind> collective;
     double compute = 1, memory = 1;  // utilisation of the dense peak and of HBM bandwidth
     double half_rows = 0;            // GEMM rows at which half of `compute` is reached
     Seconds floor;                   // launch and latency
@@ -57,9 +62,11 @@ struct Calibration {
     std::string source;
   };
   std::string name;            // "datasheet"
-  std::vector<Entry> entries;  // one per kind; collectives: `memory` is of link bandwidth
+  std::vector<Entry> entries;  // collectives: `memory` is of link bandwidth
   double expert_skew = 1;      // busiest expert rank over the mean, from routing imbalance
   Origin skew_origin = Origin::assumed;
+  Seconds eager_launch;  // host time per operator of a step that no CUDA graph holds
+  Seconds step_gap;      // between two steps, even when scheduling is hidden
 };
 Result<Calibration> load_calibration(std::string_view name);  // embedded, or a path
 
@@ -87,7 +94,8 @@ struct MemoryPlan {
 // Refused (unsupported) with the breakdown when not even one block of `min_tokens` fits.
 Result<MemoryPlan> plan_memory(const StepModelSpec&, std::int64_t min_tokens);
 
-// Part of a step's time by the origin of its figures: sums to 1.
+// Part of a step's time by the origin of its figures: sums to 1. The speed of light rests on
+// data sheets; what is lost against it, and floors, on the calibration's entry.
 std::array<double, origins> origin_shares(const StepModel&, std::span<const RankWork> ranks);
 
 }  // namespace racktwin::cost
