@@ -68,12 +68,20 @@ struct RouterSpec {
 struct Disaggregation {
   // A decode replica prefills by itself when fewer than so many tokens are not cached there.
   std::int64_t local_prefill_below = 0;
-  bool layerwise_overlap = true;  // KV of early layers travels while later ones compute
-  Seconds descriptor_cost;        // per transfer: hand-shake and descriptor list
+  bool layerwise_overlap = false;  // KV of early layers travels while later ones compute
+  bool prefer_domain = true;       // decode where the prefill's NVLink domain has room
+  Seconds descriptor_cost;         // per transfer: hand-shake and descriptor list
   friend bool operator==(const Disaggregation&, const Disaggregation&) = default;
 };
 
+// Which GPUs a replica gets. A replica no larger than an NVLink domain lies inside one.
+enum class Placement : std::uint8_t {
+  spread,  // the replicas of every pool evenly over the domains: pools share racks
+  packed,  // pool after pool, domain after domain
+};
+
 struct Deployment {
+  Placement placement = Placement::spread;
   std::vector<Pool> pools;  // one mixed, or any number of prefill and decode
   RouterSpec router;
   RouterSpec decode_router{.policy = "least-loaded"};

@@ -1,0 +1,207 @@
+#include "sim/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/build.hpp"
+#include "sim/collector.hpp"
+#include "sim/fold.hpp"
+#include "sim/version.hpp"
+
+namespace racktwin::sim {
+namespace {
+
+constexpr std::size_t series_samples = 1500;  // what a picture can show
+constexpr int still_intervals = 30;           // without a step or an arrival: it stands still
+
+// The loop that ties source, clock and cluster together.
+class Run {
+ public:
+  Run(const Scenario& scenario, Parts& parts, workload::Source& source, bool trace)
+      : scenario_(scenario),
+        source_(source),
+        trace_(trace),
+        collector_(scenario, [this](RequestId id) { source_.completed(id, simulation_.now()); }),
+        fabric_(net::shared_ports(simulation_, parts.cluster.ports)),
+        cluster_(simulation_, *fabric_, parts.cluster, collector_) {}
+
+  void go(const RunOptions& options, RunResult& result);
+  serve::Cluster& cluster() { return cluster_; }
+  Collector& collector() { return collector_; }
+  const des::Simulation& simulation() const { return simulation_; }
+
+ private:
+  void schedule_arrival();
+  void on_arrival(std::uint64_t);
+  bool keep_going(const RunOptions& options, RunResult& result);
+  bool stands_still();
+  std::uint64_t steps() const;
+
+  const Scenario& scenario_;
+  workload::Source& source_;
+  bool trace_;
+  des::Simulation simulation_;
+  Collector collector_;
+  std::unique_ptr<net::Fabric> fabric_;
+  serve::Cluster cluster_;
+  des::EventId arrival_;
+  std::optional<Instant> arrival_at_;
+  Instant last_arrival_;
+  std::uint64_t steps_before_ = 0;
+  int still_ = 0;
+};
+
+// A closed loop may bring a request sooner than the one that was due.
+void Run::schedule_arrival() {
+  const std::optional<Instant> next = source_.peek();
+  if (next == arrival_at_) return;
+  if (arrival_at_) simulation_.cancel(arrival_);
+  arrival_at_ = next;
+  if (next)
+    arrival_ = simulation_.at(std::max(*next, simulation_.now()), des::Phase::arrival,
+                              des::bind<&Run::on_arrival>(*this));
+}
+
+void Run::on_arrival(std::uint64_t) {
+  arrival_at_.reset();
+  workload::Request request = source_.next();
+  request.arrival = simulation_.now();
+  last_arrival_ = request.arrival;
+  collector_.arrived(request.arrival, request);
+  cluster_.submit(std::move(request));
+  schedule_arrival();
+}
+
+std::uint64_t Run::steps() const {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < cluster_.replicas(); ++i)
+    sum += static_cast<std::uint64_t>(cluster_.replica(i).stats().steps);
+  return sum;
+}
+
+bool Run::stands_still() {
+  const std::uint64_t now = steps();
+  const bool moves = now != steps_before_ || arrival_at_.has_value() || fabric_->in_flight() > 0;
+  steps_before_ = now;
+  still_ = moves ? 0 : still_ + 1;
+  return still_ >= still_intervals;
+}
+
+bool Run::keep_going(const RunOptions& options, RunResult& result) {
+  const Instant now = simulation_.now();
+  if (!arrival_at_ && cluster_.in_system() == 0) return false;
+  if (stands_still()) {
+    result.warnings.push_back("no progress: " + cluster_.stuck());
+    return false;
+  }
+  if (!arrival_at_ && now - last_arrival_ > scenario_.drain) {
+    result.warnings.push_back(
+        fmt::format("stopped {:.6g} s after the last arrival with {} requests unfinished",
+                    scenario_.drain.in(unit::sec), cluster_.in_system()));
+    return false;
+  }
+  if (!options.progress) return true;
+  const double horizon = scenario_.horizon.in(unit::sec);
+  const double at = since_start(now).in(unit::sec);
+  const Progress progress{.done = trace_ || horizon <= 0 ? 0 : std::min(1.0, at / horizon),
+                          .arrived = collector_.counts().arrived,
+                          .completed = collector_.counts().completed,
+                          .simulated = since_start(now)};
+  if (options.progress(progress)) return true;
+  result.partial = true;
+  result.partial_reason = fmt::format("interrupted at {:.6g} simulated seconds", at);
+  return false;
+}
+
+void Run::go(const RunOptions& options, RunResult& result) {
+  schedule_arrival();
+  for (;;) {
+    const Instant until = simulation_.now() + scenario_.series_interval;
+    simulation_.run_until(until);
+    collector_.now(until);
+    schedule_arrival();  // ends may have brought new turns
+    cluster_.catch_up_all();
+    collector_.sample(until, cluster_);
+    if (!keep_going(options, result)) break;
+  }
+  collector_.now(simulation_.now());
+  cluster_.give_up_all();
+}
+
+struct Opened {
+  std::unique_ptr<workload::Source> source;
+  std::optional<workload::TraceInfo> info;
+};
+
+Result<Opened> open_load(const Scenario& scenario) {
+  Opened opened;
+  if (const auto* trace = std::get_if<TraceLoad>(&scenario.load)) {
+    workload::TraceOptions options = trace->options;
+    options.seed = scenario.seed;
+    RACKTWIN_TRY(workload::Trace read, workload::open_trace(trace->path, options));
+    opened.source = std::move(read.source);
+    opened.info = std::move(read.info);
+    return opened;
+  }
+  opened.source =
+      workload::generate(std::get<workload::Load>(scenario.load), scenario.horizon, scenario.seed);
+  return opened;
+}
+
+void warn_of_block_sizes(const Opened& load, const Parts& parts, RunResult& result) {
+  const int given = load.info ? load.info->block_tokens : 0;
+  if (given == 0) return;
+  for (const auto& pool : parts.cluster.pools) {
+    const int size = pool.rules.block_tokens;
+    if (given % size != 0 && size % given != 0)
+      result.warnings.push_back(fmt::format(
+          "pool \"{}\": KV blocks of {} tokens and trace blocks of {} do not divide one "
+          "another: no prefix is reused there",
+          pool.pool.name, size, given));
+  }
+}
+
+}  // namespace
+
+Result<RunResult> run(const Scenario& given, const catalog::Catalog& catalog,
+                      const RunOptions& options) {
+  const Scenario scenario = given;  // parts of the run refer to it
+  RACKTWIN_TRY(Parts parts, build(scenario, catalog));
+  RACKTWIN_TRY(Opened load, open_load(scenario));
+  RunResult result{.scenario_name = scenario.name,
+                   .scenario_yaml = to_yaml(scenario),
+                   .version = std::string(version),
+                   .seed = scenario.seed,
+                   .racks = scenario.racks,
+                   .gpus = parts.gpus,
+                   .model = parts.model.name,
+                   .system = parts.system.name,
+                   .gpu = parts.gpu.name};
+  result.warnings = parts.warnings;
+  warn_of_block_sizes(load, parts, result);
+  const catalog::Parameters parameters = catalog::parameters(parts.model);
+  result.model_parameters = parameters.total;
+  result.model_active = parameters.active;
+
+  Run loop(scenario, parts, *load.source, load.info.has_value());
+  loop.go(options, result);
+
+  result.simulated = since_start(loop.simulation().now());
+  result.events = loop.simulation().executed();
+  result.trace = std::move(load.info);
+  fold_cluster(scenario, parts, loop.cluster(), loop.collector(), result.simulated, result);
+  result.metrics = loop.collector().metrics(result.gpus_used, loop.cluster());
+  result.series = loop.collector().series(loop.cluster(), series_samples);
+  result.records = loop.collector().records();
+  result.digest = loop.collector().digest();
+  result.bottleneck = find_bottleneck(result);
+  const Counts& counts = result.metrics.counts;
+  RACKTWIN_CHECK(counts.arrived == counts.completed + counts.shed + counts.unfinished);
+  if (counts.arrived == 0)
+    result.warnings.push_back("no request arrived: there is nothing to report");
+  return result;
+}
+
+}  // namespace racktwin::sim
