@@ -24,6 +24,7 @@ constexpr yaml::Range rate_range{.low = 0, .high = 1e9, .open_low = true};
 constexpr yaml::Range share_range{.low = 0, .high = 1, .open_low = true};
 
 const Names roles = {"mixed", "prefill", "decode"};
+const Names placements = {"spread", "packed"};
 const Names arrival_kinds = {"poisson", "gamma", "weibull"};
 const Names length_kinds = {"fixed", "uniform", "log-normal", "exponential", "empirical"};
 const Names executions = {"macro", "plain"};
@@ -376,6 +377,7 @@ template <class Archive>
 void describe(Archive& a, serve::Disaggregation& v) {
   a.field("local_prefill_below", v.local_prefill_below, yaml::Range{.low = 0, .high = 1e9});
   a.field("layerwise_overlap", v.layerwise_overlap);
+  a.field("prefer_domain", v.prefer_domain);
   a.field("descriptor_cost", v.descriptor_cost, duration_range);
 }
 
@@ -407,6 +409,7 @@ void describe(Archive& a, Scenario& v) {
   a.slos().clear();
   for (const Slo& slo : v.slos) a.slos().push_back(slo.name);
   a.group("load", LoadOf{v});
+  a.choice("placement", v.deployment.placement, placements);
   a.list("pools", v.deployment.pools);
   a.group("router", v.deployment.router);
   a.group("decode_router", v.deployment.decode_router);

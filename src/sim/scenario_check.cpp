@@ -2,18 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
 #include "base/text.hpp"
+#include "serve/router.hpp"
 
 namespace racktwin::sim::detail {
 namespace {
-
-constexpr std::array router_policies = {"round-robin", "least-loaded", "power-of-two",
-                                        "session",     "kv-aware",     "cache-aware"};
 
 // The values of `name(item)` must differ.
 template <class Items>
@@ -77,9 +73,8 @@ void check(yaml::Section& at, const serve::Pool& pool) {
 }
 
 void check(yaml::Section& at, const serve::RouterSpec& router) {
-  const std::vector<std::string> known(router_policies.begin(), router_policies.end());
-  if (std::find(known.begin(), known.end(), router.policy) == known.end())
-    at.fail("policy", unknown_name("router policy", router.policy, known));
+  if (!serve::router_row(router.policy))
+    at.fail("policy", unknown_name("router policy", router.policy, serve::router_names()));
 }
 
 void check(yaml::Section& at, const workload::Lengths& l) {

@@ -338,10 +338,12 @@ Scenario random_scenario(std::uint64_t seed) {
     s.deployment.pools = {pool(dice, 0, serve::Role::mixed), pool(dice, 1, serve::Role::mixed)};
   else
     s.deployment.pools = {pool(dice, 0, serve::Role::decode), pool(dice, 1, serve::Role::prefill)};
+  s.deployment.placement = dice.coin() ? serve::Placement::packed : serve::Placement::spread;
   s.deployment.router = router(dice);
   s.deployment.decode_router = router(dice);
   s.deployment.disaggregation = {.local_prefill_below = dice.whole(0, 999),
                                  .layerwise_overlap = dice.coin(),
+                                 .prefer_domain = dice.coin(),
                                  .descriptor_cost = dice.duration(1)};
   s.series_interval = dice.duration(60) + 0.1 * unit::sec;
   s.records = dice.coin();
