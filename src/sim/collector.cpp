@@ -50,6 +50,7 @@ void Collector::arrived(Instant when, const workload::Request&) {
     first_arrival_ = concurrency_since_ = when;
     any_arrival_ = true;
   }
+  last_arrival_ = when;
   ++counts_.arrived;
   ++arrivals_;
   change_concurrency(when, 1);
@@ -180,6 +181,7 @@ void Collector::sample(Instant when, const serve::Cluster& cluster) {
   series_.ttft_p50_ms.push_back(percentile_or_nan(ttft_in_interval_, 0.5));
   series_.ttft_p99_ms.push_back(percentile_or_nan(ttft_in_interval_, 0.99));
   series_.tpot_p50_ms.push_back(percentile_or_nan(tpot_in_interval_, 0.5));
+  completed_by_interval_.push_back(completions_);
   arrivals_ = completions_ = input_in_interval_ = 0;
   ttft_in_interval_.clear();
   tpot_in_interval_.clear();
@@ -288,9 +290,44 @@ Metrics Collector::metrics(int gpus_used, const serve::Cluster& cluster) {
                          std::max<double>(1, static_cast<double>(now_.ns() - first_arrival_.ns()));
   }
   m.concurrency_peak = concurrency_peak_;
+  m.steady = steady(gpus_used, cluster);
   m.slos = slos_;
   if (scenario_.records) exact(m);
   return m;
+}
+
+// Requests come by the clock, not because others have ended.
+bool Collector::open_loop() const {
+  const auto* load = std::get_if<workload::Load>(&scenario_.load);
+  if (load == nullptr) return true;
+  return std::holds_alternative<workload::OpenLoop>(*load) ||
+         std::holds_alternative<workload::Sessions>(*load);
+}
+
+// In whole intervals, since that is how tokens are counted.
+Metrics::Steady Collector::steady(int gpus_used, const serve::Cluster& cluster) const {
+  const double interval = series_.interval.in(unit::sec);
+  const auto index = [&](Instant t) {
+    return static_cast<std::size_t>(since_start(t).in(unit::sec) / interval);
+  };
+  const std::size_t first = index(std::max(first_arrival_, Instant::at_ns(warmup_ns_)));
+  const std::size_t last = std::max(first, index(open_loop() ? last_arrival_ : last_end_)) + 1;
+  std::int64_t tokens = 0, completed = 0;
+  for (std::size_t i = 0; i < cluster.replicas(); ++i) {
+    const auto& counts = cluster.replica(i).stats().output_by_interval;
+    for (std::size_t k = first; k < std::min(last, counts.size()); ++k) tokens += counts[k];
+  }
+  for (std::size_t k = first; k < std::min(last, completed_by_interval_.size()); ++k)
+    completed += completed_by_interval_[k];
+  const Seconds length = series_.interval * static_cast<double>(last - first);
+  const double seconds = length.in(unit::sec);
+  Metrics::Steady s{.from = series_.interval * static_cast<double>(first)};
+  s.to = s.from + length;
+  s.output = static_cast<double>(tokens) * unit::tok / length;
+  s.output_per_gpu = s.output / gpus_used;
+  s.completed = static_cast<double>(completed) / seconds * unit::per_second;
+  s.goodput = static_cast<double>(good_) / seconds * unit::per_second;
+  return s;
 }
 
 // Percentiles of the values themselves, where all were kept.

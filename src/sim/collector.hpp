@@ -55,12 +55,14 @@ class Collector final : public serve::Observer {
   void judge(const serve::Active&, serve::End);
   void keep(const serve::Active&, serve::End, bool good);
   void keep_slices(const serve::Active&);
+  Metrics::Steady steady(int gpus_used, const serve::Cluster&) const;
+  bool open_loop() const;
   void change_concurrency(Instant when, int by);
   void exact(Metrics&) const;
 
   const Scenario& scenario_;
   OnEnd ended_;
-  Instant now_, concurrency_since_, first_arrival_, last_end_;
+  Instant now_, concurrency_since_, first_arrival_, last_arrival_, last_end_;
   bool any_arrival_ = false;
   std::int64_t warmup_ns_ = 0;
   Counts counts_;
@@ -75,6 +77,7 @@ class Collector final : public serve::Observer {
 
   Series series_;  // at the base interval
   std::int64_t arrivals_ = 0, completions_ = 0, input_in_interval_ = 0;
+  std::vector<std::int64_t> completed_by_interval_;
   std::vector<double> ttft_in_interval_, tpot_in_interval_;
   std::vector<PoolGauges> gauges_;
   std::vector<std::int64_t> prompt_before_, reused_before_;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "sim/version.hpp"
-
 namespace racktwin::sim {
 namespace {
 

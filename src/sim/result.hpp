@@ -50,6 +50,14 @@ struct Metrics {
   PerSecond request_throughput, goodput;
   TokensPerSecond output_throughput, input_throughput, total_throughput, goodput_tokens;
   TokensPerSecond output_per_gpu, total_per_gpu;
+  // What the cluster delivers while load is on it: from the end of the warm-up to the last
+  // arrival (bursts and closed loops: to the last completion). The rates above are over the
+  // whole duration, as benchmark clients count, and hold the filling and the emptying too.
+  struct Steady {
+    Seconds from, to;  // since the start of the run
+    TokensPerSecond output, output_per_gpu;
+    PerSecond completed, goodput;  // ended in the window; arrived in it and good
+  } steady;
   double concurrency_mean = 0;
   std::int64_t concurrency_peak = 0;
   std::vector<SloOutcome> slos;

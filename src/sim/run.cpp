@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/version.hpp"
 #include "sim/build.hpp"
 #include "sim/collector.hpp"
 #include "sim/fold.hpp"
-#include "sim/version.hpp"
 
 namespace racktwin::sim {
 namespace {
@@ -172,7 +172,7 @@ Result<RunResult> run(const Scenario& given, const catalog::Catalog& catalog,
   RACKTWIN_TRY(Opened load, open_load(scenario));
   RunResult result{.scenario_name = scenario.name,
                    .scenario_yaml = to_yaml(scenario),
-                   .version = std::string(version),
+                   .version = std::string(racktwin::version),
                    .seed = scenario.seed,
                    .racks = scenario.racks,
                    .gpus = parts.gpus,
