@@ -45,6 +45,27 @@ Result<Done> check_group(const Model& model, const LayerGroup& group, const Para
   return Done{};
 }
 
+// Bytes that one token needs while a layer works on it: the residual stream in and out, the
+// normed input, and the widest matrix's input and output; with experts, each of its choices
+// as well, on the busiest GPU.
+double activation_bytes(const Model& model, const LayerGroup& group, const Parallelism& shape) {
+  constexpr double element = 2;
+  double widest = 0, experts = 0;
+  for (const Matrix& matrix : catalog::matrices(model, group)) {
+    const double in = static_cast<double>(matrix.in), out = static_cast<double>(matrix.out);
+    if (matrix.module == catalog::Module::expert) {
+      // All ranks' tokens arrive, and those that chose experts here are permuted.
+      const double choices = static_cast<double>(matrix.active) * shape.dp / shape.ep;
+      experts = std::max(experts, choices * (in + out / shape.expert_tp()));
+      continue;
+    }
+    const bool columns = matrix.shard == catalog::Shard::columns;
+    const bool rows = matrix.shard == catalog::Shard::rows;
+    widest = std::max(widest, (rows ? in / shape.tp : in) + (columns ? out / shape.tp : out));
+  }
+  return element * (3.0 * model.hidden + std::max(widest, experts));
+}
+
 }  // namespace
 
 Result<Done> check(const Model& model, const Parallelism& shape) {
@@ -93,37 +114,10 @@ std::vector<Operator> operators(const Model& model, const Parallelism& shape, co
   load.busiest_drafts = load.drafts;
   std::vector<Operator> list;
   for (const Row& row : walk(model, shape, expert_skew, draft_tokens)) {
-    Operator op = evaluate(row, load);
-    const bool works = op.flops > Flops{} || op.activations > Bytes{} || op.traffic > Bytes{};
-    if (works || op.kv > Bytes{}) list.push_back(op);
+    if (amount(row, load).any()) list.push_back(evaluate(row, load));
   }
   return list;
 }
-
-namespace {
-
-// Bytes that one token needs while a layer works on it: the residual stream in and out, the
-// normed input, and the widest matrix's input and output; with experts, each of its choices
-// as well, on the busiest GPU.
-double activation_bytes(const Model& model, const LayerGroup& group, const Parallelism& shape) {
-  constexpr double element = 2;
-  double widest = 0, experts = 0;
-  for (const Matrix& matrix : catalog::matrices(model, group)) {
-    const double in = static_cast<double>(matrix.in), out = static_cast<double>(matrix.out);
-    if (matrix.module == catalog::Module::expert) {
-      // All ranks' tokens arrive, and those that chose experts here are permuted.
-      const double choices = static_cast<double>(matrix.active) * shape.dp / shape.ep;
-      experts = std::max(experts, choices * (in + out / shape.expert_tp()));
-      continue;
-    }
-    const bool columns = matrix.shard == catalog::Shard::columns;
-    const bool rows = matrix.shard == catalog::Shard::rows;
-    widest = std::max(widest, (rows ? in / shape.tp : in) + (columns ? out / shape.tp : out));
-  }
-  return element * (3.0 * model.hidden + std::max(widest, experts));
-}
-
-}  // namespace
 
 Footprint footprint(const Model& model, const Parallelism& shape, std::int64_t batch_tokens,
                     int draft_tokens) {

@@ -98,9 +98,10 @@ class SpeedOfLight final : public StepModel {
       : spec_(spec),
         pricer_(spec),
         rows_(walk(spec.model, spec.parallelism, spec.calibration.expert_skew, spec.draft_tokens)),
-        pp_(spec.parallelism.pp) {
+        pp_(spec.parallelism.pp),
+        group_(1 + spec.draft_tokens) {
     RACKTWIN_CHECK(check(spec.model, spec.parallelism).ok());
-    std::sort(spec_.engine.graph_sizes.begin(), spec_.engine.graph_sizes.end());
+    build_padding();
     for (const Row& row : rows_) {
       compile(row);
       kernels_ += passes(row, 1) * row.shape.count;
@@ -133,7 +134,9 @@ class SpeedOfLight final : public StepModel {
   void compile(const Row& row);
   double passes(const Row& row, double head_rows) const;
   Part fold(Driver driver, const Load& load, double head_rows) const;
-  double padded(double tokens, int per_sequence) const;
+  void build_padding();
+  std::int64_t rows_of(const RankWork& micro) const;
+  std::int64_t draft_rows_of(const RankWork& micro) const;
   bool captured(std::int64_t tokens) const;
   Load load(const Slowest& slowest) const;
 
@@ -145,23 +148,22 @@ class SpeedOfLight final : public StepModel {
   double host_gap(const Slowest& slowest, double gpu) const;
 
   // Fills of the tables.
-  Part tokens_part(double n) const {
-    return fold(Driver::tokens, {.tokens = padded(n, group())}, 0);
-  }
+  Part tokens_part(double n) const { return fold(Driver::tokens, {.tokens = n}, 0); }
   Part head_part(double n) const { return fold(Driver::head, {.head = std::ceil(n / pp_)}, n); }
-  Part drafts_part(double n) const { return fold(Driver::draft, {.drafts = padded(n, 1)}, 0); }
+  Part drafts_part(double n) const { return fold(Driver::draft, {.drafts = n}, 0); }
   Part experts_part(double n) const { return fold(Driver::experts, {.all_tokens = n}, 0); }
   Part draft_experts_part(double n) const {
     return fold(Driver::draft_experts, {.all_drafts = n}, 0);
   }
-  int group() const { return 1 + spec_.draft_tokens; }
   bool drafts() const { return spec_.draft_tokens > 0 && spec_.model.mtp.has_value(); }
 
   StepModelSpec spec_;
   Pricer pricer_;
   std::vector<Row> rows_;
   double pp_;
-  double kernels_ = 0;  // launched per step
+  std::int64_t group_;                // tokens that a sequence brings to a decode step
+  std::vector<std::int64_t> padded_;  // [sequences], up to the largest graph
+  double kernels_ = 0;                // launched per step
   std::vector<AttentionTerm> attention_;
   std::vector<ExchangeTerm> exchanges_;
   // Lazily filled, so that cost() stays a pure function; one thread per model.
@@ -219,27 +221,40 @@ Part SpeedOfLight::fold(Driver driver, const Load& load, double head_rows) const
   Part part;
   for (const Row& row : rows_) {
     if (row.driver != driver) continue;
+    if (!amount(row, load).any()) continue;
     const Operator op = evaluate(row, load);
-    if (op.rows == 0) continue;
     part.add(pricer_.price(row, op), passes(row, head_rows) * row.shape.count);
   }
   return part;
 }
 
 // A CUDA graph is captured for so many sequences, each with its draft tokens; a smaller batch
-// is padded up to it. Simplified: mixed steps are padded like decode steps, so that a step
-// with more work never takes less time. Wrong by one graph size where an engine runs mixed
-// steps without graphs. Dummy tokens choose no experts.
-double SpeedOfLight::padded(double tokens, int per_sequence) const {
-  const std::vector<int>& sizes = spec_.engine.graph_sizes;
-  const double sequences = std::ceil(tokens / per_sequence);
-  if (tokens <= 0 || sizes.empty() || sequences > sizes.back()) return tokens;
-  return *std::lower_bound(sizes.begin(), sizes.end(), sequences) * per_sequence;
+// is padded up to it. In a mixed step prompts fill the padding, so that more work never takes
+// less time. Dummy tokens choose no experts.
+void SpeedOfLight::build_padding() {
+  std::vector<int>& sizes = spec_.engine.graph_sizes;
+  std::sort(sizes.begin(), sizes.end());
+  if (sizes.empty()) return;
+  RACKTWIN_CHECK(sizes.front() > 0);
+  padded_.resize(static_cast<std::size_t>(sizes.back()) + 1);
+  for (std::size_t n = 1; n < padded_.size(); ++n)
+    padded_[n] = *std::lower_bound(sizes.begin(), sizes.end(), static_cast<int>(n));
+}
+
+std::int64_t SpeedOfLight::rows_of(const RankWork& micro) const {
+  const std::int64_t tokens = micro.prefill_tokens + micro.decode_tokens;
+  const auto sequences = static_cast<std::size_t>((micro.decode_tokens + group_ - 1) / group_);
+  if (sequences >= padded_.size()) return tokens;
+  return std::max(tokens, padded_[sequences] * group_);
+}
+
+std::int64_t SpeedOfLight::draft_rows_of(const RankWork& micro) const {
+  const auto sequences = static_cast<std::size_t>(micro.decode_sequences);
+  return sequences < padded_.size() ? padded_[sequences] : micro.decode_sequences;
 }
 
 bool SpeedOfLight::captured(std::int64_t tokens) const {
-  const std::vector<int>& sizes = spec_.engine.graph_sizes;
-  return !sizes.empty() && tokens <= std::int64_t{sizes.back()} * group();
+  return tokens < static_cast<std::int64_t>(padded_.size()) * group_;
 }
 
 double SpeedOfLight::attention_seconds(const AttentionTerm& term, const RankWork& work,
@@ -266,21 +281,19 @@ double SpeedOfLight::attention_seconds(const AttentionTerm& term, const RankWork
 }
 
 double SpeedOfLight::local_total(const RankWork& micro, std::int64_t head) const {
-  double sum = tokens_.total(micro.prefill_tokens + micro.decode_tokens, [this](double n) {
-    return tokens_part(n);
-  }) + head_.total(head, [this](double n) { return head_part(n); });
+  double sum = tokens_.total(rows_of(micro), [this](double n) { return tokens_part(n); }) +
+               head_.total(head, [this](double n) { return head_part(n); });
   if (drafts())
-    sum += drafts_.total(micro.decode_sequences, [this](double n) { return drafts_part(n); });
+    sum += drafts_.total(draft_rows_of(micro), [this](double n) { return drafts_part(n); });
   for (const AttentionTerm& term : attention_) sum += attention_seconds(term, micro, nullptr);
   return sum;
 }
 
 Part SpeedOfLight::local(const RankWork& micro, std::int64_t head) const {
-  Part part = tokens_.at(micro.prefill_tokens + micro.decode_tokens,
-                         [this](double n) { return tokens_part(n); });
+  Part part = tokens_.at(rows_of(micro), [this](double n) { return tokens_part(n); });
   part.add(head_.at(head, [this](double n) { return head_part(n); }));
   if (drafts())
-    part.add(drafts_.at(micro.decode_sequences, [this](double n) { return drafts_part(n); }));
+    part.add(drafts_.at(draft_rows_of(micro), [this](double n) { return drafts_part(n); }));
   for (const AttentionTerm& term : attention_) attention_seconds(term, micro, &part);
   return part;
 }
@@ -348,8 +361,8 @@ Part SpeedOfLight::whole(const Slowest& slowest) const {
 
 Load SpeedOfLight::load(const Slowest& slowest) const {
   Load load = load_of(slowest.work);
-  load.tokens = padded(load.tokens, group());
-  load.drafts = padded(load.drafts, 1);
+  load.tokens = static_cast<double>(rows_of(slowest.work));
+  load.drafts = static_cast<double>(draft_rows_of(slowest.work));
   load.head = std::ceil(static_cast<double>(slowest.head) / pp_);
   load.all_tokens = static_cast<double>(slowest.all_tokens);
   load.all_drafts = static_cast<double>(slowest.all_drafts);
@@ -364,8 +377,8 @@ std::vector<OperatorCost> SpeedOfLight::explain(std::span<const RankWork> ranks)
   std::vector<OperatorCost> list;
   double gpu = 0;
   for (const Row& row : rows_) {
+    if (!amount(row, load).any()) continue;
     const Operator op = evaluate(row, load);
-    if (op.rows == 0 && op.kv == Bytes{}) continue;
     const Price price = pricer_.price(row, op);
     const double times = passes(row, static_cast<double>(slowest.head));
     const Seconds total = times * op.count * (price.busy + price.floor);

@@ -28,10 +28,6 @@ constexpr double scan_chunk = 64;
 // Flops per token and element of the state: decay, rank-one update, read (multiply-adds).
 constexpr double state_flops = 6;
 
-double bytes_of(Format format) {
-  return numerics::bytes_per_element(format).in(unit::byte);
-}
-
 // What activations are turned into before they meet weights of this format.
 Format activation_format(Format weights) {
   switch (weights) {
@@ -54,20 +50,7 @@ Format activation_format(Format weights) {
 // Read in 16 bits, written in what the weights want; none when that is 16 bits as well.
 double quantise_bytes(Format weights, double elements) {
   const Format format = activation_format(weights);
-  return format == Format::bf16 ? 0 : elements * (bf16_bytes + bytes_of(format));
-}
-
-// ln C(n, k)
-double log_choose(double n, double k) {
-  return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
-}
-
-// Of `groups` equal parts of `routed` experts, how many a token with `active` choices meets:
-// groups * (1 - C(routed - routed/groups, active) / C(routed, active)).
-double groups_met(int groups, int routed, int active) {
-  const double outside = routed - static_cast<double>(routed) / groups;
-  if (outside < active) return groups;
-  return groups * (1 - std::exp(log_choose(outside, active) - log_choose(routed, active)));
+  return format == Format::bf16 ? 0 : elements * (bf16_bytes + format_bytes(format));
 }
 
 struct Pass {  // of the model's own layers, or a later pass of the MTP module
@@ -141,13 +124,14 @@ void Walk::gemm(const Matrix& matrix, const Attention& of, Driver driver) {
   row.shape.format = matrix.format;
   const double bytes = matrix_bytes(matrix, of, shape_);
   row.shape.weights = bytes * unit::byte;
-  row.flops.token = 2 * bytes / bytes_of(matrix.format);
+  row.flops.token = 2 * bytes / format_bytes(matrix.format);
   const double in = static_cast<double>(matrix.in), out = static_cast<double>(matrix.out);
   const double split = shape_.tp;
   const bool wide_in = matrix.shard == Shard::rows;
   const bool wide_out = matrix.shard == Shard::columns || matrix.shard == Shard::vocabulary;
-  row.activations.token = (wide_in ? in / split : in) * bytes_of(activation_format(matrix.format)) +
-                          (wide_out ? out / split : out) * bf16_bytes;
+  row.activations.token =
+      (wide_in ? in / split : in) * format_bytes(activation_format(matrix.format)) +
+      (wide_out ? out / split : out) * bf16_bytes;
 }
 
 void Walk::attention(const Attention& of, const std::vector<Matrix>& all) {
@@ -183,11 +167,11 @@ void Walk::softmax_attention(const Attention& of) {
   const double value = of.value_dim > 0 ? of.value_dim : of.head_dim;
   const double expanded = of.head_dim + value;
   const double absorbed = latent ? 2.0 * of.kv_rank + of.rope_dim : expanded;
-  const double latent_bytes = (of.kv_rank + of.rope_dim) * bytes_of(of.kv);
+  const double latent_bytes = (of.kv_rank + of.rope_dim) * format_bytes(of.kv);
   const double kv = latent ? latent_bytes : kv_bytes_per_gpu(of, shape_);
   const double prefill = of.sparse ? absorbed : expanded;
 
-  const double written = latent ? of.kv_rank + of.rope_dim : kv / bytes_of(of.kv);
+  const double written = latent ? of.kv_rank + of.rope_dim : kv / format_bytes(of.kv);
   const double rotated = heads * of.head_dim + written;
   elementwise("rope_and_cache", (of.qk_norm ? 4 : 2) * rotated * bf16_bytes + kv);
   if (of.sparse) indexer(of);
@@ -211,7 +195,7 @@ void Walk::softmax_attention(const Attention& of) {
 // DeepSeek-V3.2's lightning indexer: every query against every key, one small vector per
 // token, replicated on all ranks. Its keys are what kv_bytes_per_token() holds beyond the latent.
 void Walk::indexer(const Attention& of) {
-  const double latent = (of.kv_rank + of.rope_dim) * bytes_of(of.kv);
+  const double latent = (of.kv_rank + of.rope_dim) * format_bytes(of.kv);
   const double key = std::max(0.0, catalog::kv_bytes_per_token(of) - latent);
   const double flops = 2.0 * of.sparse->index_heads * of.sparse->index_dim;
   if (pass_.prompts) {
@@ -300,7 +284,7 @@ void Walk::experts(const Ffn::Experts& of, const std::vector<Matrix>& all) {
   // Permutation by expert, and quantisation with it.
   Row& permute = add("permute", OperatorKind::elementwise, pass_.experts);
   permute.share = share;
-  permute.activations.token = width * (bf16_bytes + bytes_of(moved));
+  permute.activations.token = width * (bf16_bytes + format_bytes(moved));
   for (const Matrix& matrix : all) {
     if (matrix.module != catalog::Module::expert) continue;
     Row& row = add(matrix.name, OperatorKind::expert_gemm, pass_.experts);
@@ -309,12 +293,12 @@ void Walk::experts(const Ffn::Experts& of, const std::vector<Matrix>& all) {
     const Attention none;
     const double bytes = matrix_bytes(matrix, none, shape_);
     row.shape.weights = bytes * unit::byte;
-    row.flops.token = 2 * bytes / bytes_of(matrix.format) / share.experts;
+    row.flops.token = 2 * bytes / format_bytes(matrix.format) / share.experts;
     const double split = shape_.expert_tp();
     const bool opens = static_cast<double>(matrix.in) == width;
     const double in = static_cast<double>(matrix.in) / (opens ? 1 : split);
     const double out = static_cast<double>(matrix.out) / (opens ? split : 1);
-    row.activations.token = in * bytes_of(moved) + out * bf16_bytes;
+    row.activations.token = in * format_bytes(moved) + out * bf16_bytes;
     if (!opens) continue;
     Row& act = add("expert_activation", OperatorKind::elementwise, pass_.experts);
     act.share = share;
@@ -333,7 +317,7 @@ void Walk::experts(const Ffn::Experts& of, const std::vector<Matrix>& all) {
 void Walk::exchange(std::string_view name, const ExpertShare& share, double width, Format format,
                     CollectiveKind within) {
   const int gpus = shape_.tp * shape_.dp;
-  const double bytes = width * bytes_of(format);
+  const double bytes = width * format_bytes(format);
   Row& row = add(name, OperatorKind::collective, pass_.exchange);
   row.share = share;
   row.shape.ranks = gpus;
@@ -390,10 +374,6 @@ void Walk::stage_sends() {
   row.traffic = hidden_ / shape_.tp * bf16_bytes;
 }
 
-std::int64_t part(std::int64_t whole, int parts) {
-  return (whole + parts - 1) / parts;
-}
-
 }  // namespace
 
 std::vector<Row> walk(const Model& model, const Parallelism& shape, double expert_skew,
@@ -419,156 +399,6 @@ std::vector<Row> walk(const Model& model, const Parallelism& shape, double exper
     walk.ends(later, draft_tokens, Driver::draft);
   }
   return walk.take();
-}
-
-RankWork micro_batch(const RankWork& work, int pp) {
-  if (pp == 1) return work;
-  return {.prefill_tokens = part(work.prefill_tokens, pp),
-          .prefill_sequences = part(work.prefill_sequences, pp),
-          .prefill_pairs = part(work.prefill_pairs, pp),
-          .prefill_pairs_windowed = part(work.prefill_pairs_windowed, pp),
-          .decode_sequences = part(work.decode_sequences, pp),
-          .decode_tokens = part(work.decode_tokens, pp),
-          .decode_context = part(work.decode_context, pp),
-          .decode_context_windowed = part(work.decode_context_windowed, pp)};
-}
-
-Load load_of(const RankWork& work) {
-  const auto real = [](std::int64_t count) { return static_cast<double>(count); };
-  return {.tokens = real(work.prefill_tokens + work.decode_tokens),
-          .head = real(work.prefill_sequences + work.decode_tokens),
-          .drafts = real(work.decode_sequences),
-          .prefill_tokens = real(work.prefill_tokens),
-          .prefill_pairs = real(work.prefill_pairs),
-          .prefill_bounded = real(work.prefill_pairs_windowed),
-          .prompts = real(work.prefill_sequences),
-          .decode_tokens = real(work.decode_tokens),
-          .context = real(work.decode_context),
-          .context_bounded = real(work.decode_context_windowed),
-          .sequences = real(work.decode_sequences)};
-}
-
-double touched_experts(const ExpertShare& share, double all_tokens) {
-  if (share.chance >= 1) return all_tokens > 0 ? share.experts : 0;
-  return -share.experts * std::expm1(all_tokens * std::log1p(-share.chance));
-}
-
-double far_part(const ExpertShare& share, int ranks, int domains) {
-  if (domains == 1) return 0;
-  const double apart = static_cast<double>(ranks) / share.groups;  // GPUs that share an expert
-  const double near =
-      groups_met(share.groups, share.routed, share.active) * apart * (ranks - 1) / ranks;
-  const double far = groups_met(domains, share.routed, share.active) * (domains - 1) / domains;
-  return std::min(1.0, far / near);
-}
-
-Operator evaluate(const Row& row, const Load& load) {
-  Operator op = row.shape;
-  double tokens = 0, pairs = 0, sequences = 0, resident = 1;
-  switch (row.driver) {
-    case Driver::tokens:
-      tokens = load.tokens;
-      break;
-    case Driver::head:
-      tokens = load.head;
-      break;
-    case Driver::draft:
-      tokens = load.drafts;
-      break;
-    case Driver::prefill:
-      tokens = load.prefill_tokens;
-      pairs = row.bounded ? load.prefill_bounded : load.prefill_pairs;
-      sequences = load.prompts;
-      break;
-    case Driver::decode:
-    case Driver::draft_decode:
-      tokens = row.driver == Driver::decode ? load.decode_tokens : load.sequences;
-      pairs = row.bounded ? load.context_bounded : load.context;
-      sequences = load.sequences;
-      break;
-    case Driver::experts:
-    case Driver::draft_experts: {
-      const double all = row.driver == Driver::experts ? load.all_tokens : load.all_drafts;
-      tokens = row.share.choices * all;
-      resident = touched_experts(row.share, all) / row.share.experts;
-      break;
-    }
-    case Driver::exchange:
-      tokens = load.busiest_tokens;
-      break;
-    case Driver::draft_exchange:
-      tokens = load.busiest_drafts;
-      break;
-  }
-  const bool works = tokens + pairs + sequences > 0;
-  op.flops = row.flops.at(tokens, pairs, sequences) * unit::flop;
-  op.activations = row.activations.at(tokens, pairs, sequences) * unit::byte;
-  op.kv = row.kv.at(tokens, pairs, sequences) * unit::byte;
-  op.weights = works ? op.weights * resident : Bytes{};
-  const double all = row.driver == Driver::draft_exchange ? load.all_drafts : load.all_tokens;
-  op.traffic = std::max(row.traffic * tokens, row.traffic_in * all) * unit::byte;
-  const double touched = resident * row.share.experts;
-  const double rows =
-      op.kind == OperatorKind::expert_gemm && touched > 0 ? tokens / touched : tokens;
-  op.rows = static_cast<std::int64_t>(std::ceil(rows));
-  return op;
-}
-
-std::vector<int> stage_layers(const Model& model, int pp) {
-  const int layers = model.layer_count();
-  const int held = (layers + pp - 1) / pp;
-  std::vector<int> counts;
-  std::vector<std::pair<double, std::size_t>> rest;
-  int given = 0;
-  for (const LayerGroup& group : model.layers) {
-    const double share = static_cast<double>(group.count) * held / layers;
-    rest.emplace_back(std::floor(share) - share, counts.size());
-    counts.push_back(static_cast<int>(std::floor(share)));
-    given += counts.back();
-  }
-  std::sort(rest.begin(), rest.end());
-  for (std::size_t i = 0; given < held; ++i, ++given) ++counts[rest[i].second];
-  return counts;
-}
-
-double matrix_bytes(const Matrix& matrix, const Attention& attention, const Parallelism& shape) {
-  const double in = static_cast<double>(matrix.in), out = static_cast<double>(matrix.out);
-  double elements = in * out * static_cast<double>(matrix.copies);
-  switch (matrix.shard) {
-    case Shard::replicated:
-      break;
-    case Shard::experts:
-      elements /= shape.ep * shape.expert_tp();
-      break;
-    case Shard::rows:
-    case Shard::vocabulary:
-      elements /= shape.tp;
-      break;
-    case Shard::columns: {
-      // Each rank holds at least one KV head.
-      const bool replicates = attention.kind == AttentionKind::full &&
-                              attention.kv_heads < shape.tp && matrix.name == "qkv_proj";
-      const double held =
-          replicates ? attention.head_dim + (attention.values_from_keys ? 0 : attention.value_dim)
-                     : 0;
-      const double kv = held * attention.kv_heads;
-      elements = in * ((out - kv) / shape.tp + held) * static_cast<double>(matrix.copies);
-      break;
-    }
-  }
-  return elements * bytes_of(matrix.format);
-}
-
-double kv_bytes_per_gpu(const Attention& attention, const Parallelism& shape) {
-  const double whole = catalog::kv_bytes_per_token(attention);
-  if (attention.kind != AttentionKind::full || attention.kv_heads == 0) return whole;
-  return whole / std::min(shape.tp, attention.kv_heads);
-}
-
-double state_bytes_per_gpu(const Attention& attention, const Parallelism& shape) {
-  Model one;
-  one.layers.push_back({.count = 1, .attention = attention});
-  return catalog::state_bytes_per_sequence(one) / shape.tp;
 }
 
 }  // namespace racktwin::cost

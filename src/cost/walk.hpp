@@ -69,8 +69,17 @@ RankWork micro_batch(const RankWork&, int pp);
 // Without padding; `all_*` and `busiest_*` are left for the caller.
 Load load_of(const RankWork&);
 
-// The row under this load. A row without work has rows == 0 and no flops, bytes or traffic.
+// What drives the row under this load: tokens (expert GEMMs: expert-token pairs), pairs,
+// sequences. A row without any is not launched.
+struct Amount {
+  double tokens = 0, pairs = 0, sequences = 0;
+  bool any() const { return tokens + pairs + sequences > 0; }
+};
+Amount amount(const Row&, const Load&);
 Operator evaluate(const Row&, const Load&);
+// Of `groups` equal parts of `routed` experts, how many a token with `active` choices meets:
+// groups * (1 - C(routed - routed/groups, active) / C(routed, active)).
+double groups_met(int groups, int routed, int active);
 double touched_experts(const ExpertShare&, double all_tokens);
 // Of the bytes a rank puts into an exchange over `ranks` GPUs in `domains` NVLink domains, the
 // part that leaves the domain when a token crosses once per domain that holds a chosen expert.
@@ -80,6 +89,10 @@ double far_part(const ExpertShare&, int ranks, int domains);
 // remainder). Simplified: leading dense layers are spread over the stages. Wrong by the
 // difference between a dense and an MoE layer on the first stage.
 std::vector<int> stage_layers(const catalog::Model&, int pp);
+
+inline double format_bytes(catalog::Format format) {
+  return numerics::bytes_per_element(format).in(unit::byte);
+}
 
 // Bytes of `matrix` that lie on one GPU.
 double matrix_bytes(const catalog::Matrix& matrix, const catalog::Attention& attention,
