@@ -1,6 +1,5 @@
 // What is served: the shape of a language model. No behaviour, and no counting of work:
-// cost/operators walks these shapes. The one thing that is counted here is parameters,
-// because it proves that the shape was read right (law: counted = published, 0.5 %).
+// cost/operators walks these shapes; their matrices and parameters are in matrices.hpp.
 //
 // A model is groups of equal layers in order of depth; a hybrid or interleaved model has
 // several groups, and `pattern` is not kept: the order of layers does not change any cost.
@@ -9,14 +8,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "catalog/matrices.hpp"
 #include "numerics/format.hpp"
 
 namespace racktwin::catalog {
-
-using numerics::Format;
 
 enum class AttentionKind : std::uint8_t {
   full,    // multi-head, grouped-query, multi-query
@@ -40,9 +37,12 @@ struct Attention {
   // MLA (DeepSeek-V2, arXiv 2405.04434): ranks of the compressed query and KV; rope_dim is
   // the part of a key that is not compressed. q_rank 0 = queries are not compressed.
   int q_rank = 0, kv_rank = 0, nope_dim = 0, rope_dim = 0;
-  struct Sparse {  // DSA (DeepSeek-V3.2): an indexer picks `topk` tokens for each query
+  // DSA (DeepSeek-V3.2): an indexer picks `topk` tokens for each query; without heads of its
+  // own a layer takes the choice of an earlier one (GLM-5.2).
+  struct Sparse {
     int index_heads = 0, index_dim = 0;
     std::int64_t topk = 0;
+    friend bool operator==(const Sparse&, const Sparse&) = default;
   };
   std::optional<Sparse> sparse;
   struct State {  // of `linear` and `mamba`: what a sequence carries instead of KV
@@ -50,6 +50,7 @@ struct Attention {
     int groups = 0, state_dim = 0;  // mamba; its heads are heads x head_dim above
     int conv_kernel = 0;
     Format format = Format::fp32;  // of the recurrent state; the convolution's is bf16
+    friend bool operator==(const State&, const State&) = default;
   };
   std::optional<State> state;
   Format weights = Format::bf16;
@@ -108,48 +109,5 @@ struct Model {
 
   int layer_count() const;
 };
-
-// How a weight matrix is split over the ranks of a replica.
-enum class Shard : std::uint8_t {
-  replicated,  // every attention rank holds all of it
-  columns,     // the output dimension over tensor-parallel ranks
-  rows,        // the input dimension over them: a sum over ranks follows
-  experts,     // whole experts over expert-parallel ranks, their width over the rest
-  vocabulary,  // embedding and head: over tensor-parallel ranks
-};
-
-enum class Module : std::uint8_t { attention, ffn, shared_expert, expert, router, embedding, head };
-
-// One weight matrix of one layer (or of the model's ends): activations (tokens, in) times
-// (in, out).
-struct Matrix {
-  std::string_view name;  // "q_a_proj", "gate_up_proj", "lm_head"
-  Module module = Module::ffn;
-  Shard shard = Shard::replicated;
-  std::int64_t in = 0, out = 0;
-  std::int64_t copies = 1;  // experts: how many lie in the layer
-  std::int64_t active = 1;  // and how many of them a token multiplies with
-  Format format = Format::bf16;
-  bool multiplies = true;  // false: a table that is looked up (embedding)
-};
-
-// Every matrix of a layer of `group`, and those outside the layers. The single list that
-// parameters, weight bytes and GEMMs come from.
-std::vector<Matrix> matrices(const Model&, const LayerGroup& group);
-std::vector<Matrix> end_matrices(const Model&);  // embedding, head
-
-struct Parameters {
-  std::int64_t total = 0;   // without MTP modules, as publishers count; norms and biases too
-  std::int64_t active = 0;  // per token: experts touched only; the embedding table counts
-  std::int64_t mtp = 0;     // of all modules, without the embedding and head they share
-};
-Parameters parameters(const Model&);
-
-// KV cache per token of one layer, all ranks together, without replication: bytes of keys
-// and values (MLA: the latent and the rope part; DSA: the indexer's keys as well). 0 for
-// layers that keep a state instead.
-double kv_bytes_per_token(const Attention&);
-double kv_bytes_per_token(const Model&);        // summed over layers without a window
-double state_bytes_per_sequence(const Model&);  // of linear and Mamba layers
 
 }  // namespace racktwin::catalog

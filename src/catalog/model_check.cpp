@@ -48,8 +48,8 @@ std::optional<std::string> attention_flaw(const Attention& a) {
   if (a.window && *a.window < 1)
     return fmt::format("an attention window must be at least 1 token, found {}", *a.window);
   if (a.sparse) {
-    if (auto out = first_out({{"index heads", a.sparse->index_heads, 1, heads},
-                              {"index dimension", a.sparse->index_dim, 1, head},
+    if (auto out = first_out({{"index heads", a.sparse->index_heads, 0, heads},
+                              {"index dimension", a.sparse->index_dim, 0, head},
                               {"top-k of the indexer", a.sparse->topk, 1, INT32_MAX}}))
       return out;
     if (a.kind != AttentionKind::latent) return "a sparse indexer is understood with MLA only";

@@ -108,24 +108,31 @@ LayerGroup read_group(Section at) {
   return group;
 }
 
-// Formats of the whole model; a group keeps what is not named here.
+void apply_format(Section formats, LayerGroup& group) {
+  Attention& a = group.attention;
+  format(formats, "attention", a.weights);
+  format(formats, "attention_output", a.output_weights);
+  format(formats, "kv", a.kv);
+  format(formats, "ffn", group.ffn.weights);
+  Format experts = group.ffn.experts ? group.ffn.experts->weights : Format::bf16;
+  format(formats, "experts", experts);
+  if (group.ffn.experts) group.ffn.experts->weights = experts;
+}
+
+// Formats of the whole model; what is not named keeps its own. `mtp` is one format for all of
+// the MTP module: quantised checkpoints often leave it as it was trained.
 void apply_formats(Section formats, Model& model) {
-  const auto apply = [&](LayerGroup& group) {
-    Attention& a = group.attention;
-    format(formats, "attention", a.weights);
-    format(formats, "attention_output", a.output_weights);
-    format(formats, "kv", a.kv);
-    format(formats, "ffn", group.ffn.weights);
-    Format experts = group.ffn.experts ? group.ffn.experts->weights : Format::bf16;
-    format(formats, "experts", experts);
-    if (group.ffn.experts) group.ffn.experts->weights = experts;
-  };
-  for (LayerGroup& group : model.layers) apply(group);
+  for (LayerGroup& group : model.layers) apply_format(formats, group);
   if (model.mtp) {
-    // Quantised checkpoints often leave the MTP module as it was trained.
-    bool quantised = true;
-    formats.field("mtp", quantised);
-    if (quantised) apply(*model.mtp);
+    LayerGroup& group = *model.mtp;
+    apply_format(formats, group);
+    if (formats.has("mtp")) {
+      Format whole = Format::bf16;
+      format(formats, "mtp", whole);
+      group.attention.weights = group.ffn.weights = whole;
+      group.attention.output_weights.reset();
+      if (group.ffn.experts) group.ffn.experts->weights = whole;
+    }
   }
   format(formats, "embedding", model.embedding);
   format(formats, "head", model.head);
@@ -155,7 +162,9 @@ void read_published(Section top, FigureReader& reader, Model& model) {
   reader.prefix.clear();
   if (total > 0) model.published_total = total;
   if (active > 0) model.published_active = active;
-  published.field("active_skips_embedding", model.published_active_skips_embedding);
+  int skips = model.published_active_skips_embedding ? 1 : 0;
+  published.choice("active_counts", skips, {"embedding", "no_embedding"});
+  model.published_active_skips_embedding = skips == 1;
 }
 
 }  // namespace
@@ -173,8 +182,9 @@ Result<Model> read_model(yaml::Document& document, const ModelLookup& known,
   Model model;
   if (const std::string base = base_of(document); !base.empty()) {
     const Model* found = known(base);
+    if (found) model = *found;
     if (found)
-      model = *found;
+      model.notes.clear();
     else
       top.fail("base", fmt::format("there is no model \"{}\" to be the base", base),
                Error::Code::not_found);
@@ -188,6 +198,7 @@ Result<Model> read_model(yaml::Document& document, const ModelLookup& known,
   if (!figures.empty()) model.source = figures.back().source;
   apply_formats(top.section("formats"), model);
   read_published(top, reader, model);
+  reader.read(top, "other_parameters", model.other_parameters, Range{.low = 0, .high = 1e12});
   top.field("notes", model.notes);
   RACKTWIN_TRY_DONE(document.finish());
   if (const auto fault = flaw(model)) {
