@@ -62,23 +62,57 @@ std::string curve(const sim::Distribution& distribution, Seconds unit_of_axis) {
   return fmt::format(R"({{"level":{},"part":{}}})", json_numbers(levels), json_numbers(parts));
 }
 
+// More samples than a screen has columns are drawn as means of `merged` neighbours.
+constexpr std::size_t samples_shown = 2000;
+
+std::size_t merged(const sim::Series& series) {
+  return (series.time_s.size() + samples_shown - 1) / samples_shown;
+}
+
+// The mean of each group of neighbours, of those that are numbers.
+std::string samples(const std::vector<double>& values, std::size_t group) {
+  if (group <= 1) return json_numbers(values);
+  std::vector<double> means;
+  for (std::size_t first = 0; first < values.size(); first += group) {
+    double sum = 0;
+    int count = 0;
+    for (std::size_t i = first; i < std::min(first + group, values.size()); ++i) {
+      if (!std::isfinite(values[i])) continue;
+      sum += values[i];
+      ++count;
+    }
+    means.push_back(sum / count);  // NaN of none
+  }
+  return json_numbers(means);
+}
+
 std::string series(const RunResult& result) {
   const sim::Series& all = result.series;
-  std::string text = fmt::format(
-      R"({{"interval_s":{},"time_s":{},"arrivals":{},"completions":{},"output_tokens_per_s":{},)"
-      R"("input_tokens_per_s":{},"concurrency":{},"ttft_p50_ms":{},"ttft_p99_ms":{},)"
-      R"("tpot_p50_ms":{},"pools":[)",
-      number(all.interval.in(unit::sec), "null"), json_numbers(all.time_s),
-      json_numbers(all.arrivals), json_numbers(all.completions),
-      json_numbers(all.output_tokens_per_s), json_numbers(all.input_tokens_per_s),
-      json_numbers(all.concurrency), json_numbers(all.ttft_p50_ms), json_numbers(all.ttft_p99_ms),
-      json_numbers(all.tpot_p50_ms));
-  for (const sim::Series::PoolSeries& pool : all.pools) {
-    if (&pool != &all.pools.front()) text += ',';
-    text +=
-        fmt::format(R"({{"running":{},"waiting":{},"kv_used":{},"reuse":{},"busy":{}}})",
-                    json_numbers(pool.running), json_numbers(pool.waiting),
-                    json_numbers(pool.kv_used), json_numbers(pool.reuse), json_numbers(pool.busy));
+  const std::size_t group = merged(all);
+  std::string text = fmt::format(R"({{"interval_s":{},"merged":{})",
+                                 number(all.interval.in(unit::sec), "null"), group);
+  const auto add = [&](const char* name, const std::vector<double>& values) {
+    text += fmt::format(R"(,"{}":{})", name, samples(values, group));
+  };
+  add("time_s", all.time_s);
+  add("arrivals", all.arrivals);
+  add("completions", all.completions);
+  add("output_tokens_per_s", all.output_tokens_per_s);
+  add("input_tokens_per_s", all.input_tokens_per_s);
+  add("concurrency", all.concurrency);
+  add("ttft_p50_ms", all.ttft_p50_ms);
+  add("ttft_p99_ms", all.ttft_p99_ms);
+  add("tpot_p50_ms", all.tpot_p50_ms);
+  text += R"(,"pools":[)";
+  for (std::size_t i = 0; i < all.pools.size(); ++i) {
+    const sim::Series::PoolSeries& pool = all.pools[i];
+    text += fmt::format(R"({}{{"index":{})", i == 0 ? "" : ",", i);
+    add("running", pool.running);
+    add("waiting", pool.waiting);
+    add("kv_used", pool.kv_used);
+    add("reuse", pool.reuse);
+    add("busy", pool.busy);
+    text += '}';
   }
   return text + "]}";
 }
@@ -112,7 +146,10 @@ std::string report_html(const RunResult& result) {
   std::string page = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
+      "<link rel=\"icon\" href=\"data:,\">\n"
       "<title>{} - Racktwin</title>\n",
       escaped(result.scenario_name));
   if (bundle) page += fmt::format("<style>\n{}</style>\n", *style);

@@ -38,21 +38,24 @@ void add_made_up_records(sim::RunResult& result) {
   Histogram ttft, tpot, itl, e2e, queue, isl, osl;
   sim::Metrics& metrics = result.metrics;
   std::int64_t last = 0;
-  for (std::uint32_t i = 0; i < 400; ++i) {
+  for (std::uint32_t i = 0; i < 4000; ++i) {
     sim::Record record{.id = i};
     record.isl = 200 + static_cast<std::int64_t>(rng.below(3000));
     record.osl = i % 50 == 0 ? 1 : 100 + static_cast<std::int64_t>(rng.below(2000));
     record.reused_tokens = record.isl / 4;
-    record.arrival_ns = std::int64_t{i} * 700'000'001;
+    record.arrival_ns = std::int64_t{i} * 70'000'001;
     record.slo_class = static_cast<std::uint8_t>(i % 10 == 9);
     if (i % 100 == 99) {
       record.end = 1;
     } else {
-      record.scheduled_ns =
-          record.arrival_ns + 1 + static_cast<std::int64_t>(rng.below(90'000'000));
-      record.prefilled_ns = record.scheduled_ns + 100'000'000;
+      const auto drawn = [&](double median, double spread) {
+        return static_cast<std::int64_t>(rng.log_normal(std::log(median), spread));
+      };
+      const std::int64_t gap = drawn(14e6, 0.12);
+      record.scheduled_ns = record.arrival_ns + drawn(60e6, 1.1);
+      record.prefilled_ns = record.scheduled_ns + 25'000 * record.isl + drawn(40e6, 0.3);
       record.first_token_ns = record.prefilled_ns + 20'000'000;
-      record.last_token_ns = record.first_token_ns + (record.osl - 1) * 12'345'678;
+      record.last_token_ns = record.first_token_ns + (record.osl - 1) * gap;
       record.prefill_replica = static_cast<std::int32_t>(i % 3);
       record.decode_replica = static_cast<std::int32_t>(i % 5);
       record.good = true;
@@ -61,15 +64,15 @@ void add_made_up_records(sim::RunResult& result) {
       queue.add(record.scheduled_ns - record.arrival_ns);
       isl.add(record.isl);
       osl.add(record.osl);
-      if (record.osl > 1) tpot.add(12'345'678);
-      itl.add(12'345'678, record.osl - 1);
+      if (record.osl > 1) tpot.add(gap);
+      itl.add(gap, record.osl - 1);
       metrics.input_tokens += record.isl;
       metrics.output_tokens += record.osl;
       last = std::max(last, record.last_token_ns);
     }
     result.records.push_back(record);
   }
-  metrics.counts = {400, 396, 4, 0, {{"queue full", 3}, {"too long", 1}}};
+  metrics.counts = {4000, 3960, 40, 0, {{"queue full", 30}, {"too long", 10}}};
   metrics.duration = double(last) * unit::ns;
   metrics.ttft = made_up_distribution(ttft);
   metrics.tpot = made_up_distribution(tpot);
@@ -263,25 +266,25 @@ sim::RunResult made_up_result() {
                    .tpot = 25 * unit::ms,
                    .e2e = {},
                    .attainment = 0.99,
-                   .requests = 360,
-                   .good = 358,
-                   .missed_ttft = 2},
+                   .requests = 3600,
+                   .good = 3582,
+                   .missed_ttft = 18},
                   {.name = "batch",
                    .ttft = {},
                    .tpot = {},
                    .e2e = 60 * unit::sec,
                    .attainment = 0.95,
-                   .requests = 40,
-                   .good = 36,
-                   .not_served = 4}};
+                   .requests = 400,
+                   .good = 360,
+                   .not_served = 40}};
   result.pools = {made_up_pool("prefill", serve::Role::prefill, 360, {.tp = 1, .dp = 4, .ep = 4},
                                {0.41, 0.08, 0.07, 0.06, 0.38}),
                   made_up_pool("decode", serve::Role::decode, 42, {.tp = 1, .dp = 72, .ep = 72},
                                {0.09, 0.44, 0.17, 0.06, 0.24})};
-  result.transfers = {.count = 396,
+  result.transfers = {.count = 3960,
                       .bytes = 23.5 * unit::TB,
                       .duration = made_up_latency("transfer", 18, 0.5, 396),
-                      .wait_for_slot = made_up_latency("slot", 2, 1.0, 396),
+                      .wait_for_slot = made_up_latency("slot", 2, 1.0, 3960),
                       .inside_domain = 0.11};
   add_made_up_series(result);
   add_made_up_racks(result);

@@ -142,6 +142,10 @@ double rate(const sim::Metrics& metrics, double per_second) {
   return metrics.duration > Seconds{} ? per_second : nan;
 }
 
+double busy(const sim::TimeSplit& time) {
+  return time.compute + time.memory + time.communication + time.overhead;
+}
+
 bool has_bound(const sim::SloOutcome& slo) {
   return slo.ttft || slo.tpot || slo.e2e;
 }

@@ -39,6 +39,8 @@ double rate(const sim::Metrics&, double per_second);
 // Requests (tokens) per second that kept their objectives; NaN where none has a bound.
 double goodput(const sim::Metrics&, double per_second);
 
+double busy(const sim::TimeSplit&);  // all but idle
+
 bool has_bound(const sim::SloOutcome&);
 
 }  // namespace racktwin::report

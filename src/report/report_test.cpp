@@ -147,9 +147,9 @@ TEST(SummaryJson, says_what_the_result_says) {
   near("mean_ttft_ms", metrics.ttft.mean / 1e6);
   near("median_ttft_ms", metrics.ttft.p50 / 1e6);
   near("p99_e2el_ms", metrics.e2e.p99 / 1e6);
-  near("median_tpot_ms", 12.3457);
-  EXPECT_EQ(json["completed"], 396);
-  EXPECT_EQ(json["failed"], 4);
+  near("median_tpot_ms", metrics.tpot.p50 / 1e6);
+  EXPECT_EQ(json["completed"], 3960);
+  EXPECT_EQ(json["failed"], 40);
   EXPECT_EQ(json["digest"], "0123456789abcdef");
   EXPECT_EQ(json["scenario"], result.scenario_yaml);
   EXPECT_EQ(json["std_tpot_ms"], nullptr);  // not kept
@@ -169,7 +169,9 @@ TEST(SummaryJson, counts_and_parts_add_up) {
     double sum = 0, step = 0;
     for (const auto& [part, share] : pool["time"].items()) sum += share.get<double>();
     EXPECT_NEAR(sum, 1, 1e-5);
-    for (const auto& [part, ms] : pool["time_per_step_ms"].items()) step += ms.get<double>();
+    for (const char* part : {"compute", "memory", "communication", "overhead"})
+      step += pool["time_per_step_ms"][part].get<double>();
+    EXPECT_NEAR(step, pool["time_per_step_ms"]["total"].get<double>(), step * 1e-5);
     const double busy = (1 - pool["time"]["idle"].get<double>()) * pool["replicas"].get<double>();
     EXPECT_NEAR(step * pool["steps"].get<double>(),
                 busy * json["provenance"]["simulated_s"].get<double>() * 1e3, step * 100);
@@ -231,12 +233,12 @@ TEST(SummaryJson, survives_names_that_are_no_text) {
 TEST(SummaryText, tells_the_verdict_the_bottleneck_and_every_warning) {
   const sim::RunResult result = made_up_result();
   const std::string text = summary_text(result);
-  EXPECT_TRUE(has(text, "interactive met: 99.4 %"));
+  EXPECT_TRUE(has(text, "interactive met: 99.5 %"));
   EXPECT_TRUE(has(text, "batch MISSED: 90.0 %"));
   EXPECT_TRUE(has(text, "TTFT <= 2 s, TPOT <= 25 ms"));
   EXPECT_TRUE(has(text, "decode pool: HBM bandwidth"));
   EXPECT_TRUE(has(text, "GEMM efficiency on GB300 is assumed"));
-  EXPECT_TRUE(has(text, "400 arrived = 396 completed + 4 shed (3 queue full, 1 too long)"));
+  EXPECT_TRUE(has(text, "4,000 arrived = 3,960 completed + 40 shed (30 queue full, 10 too long)"));
   EXPECT_TRUE(has(text, "59.0 % assumed"));
   EXPECT_TRUE(has(text, "0123456789abcdef"));
   expect_no_nan(text);

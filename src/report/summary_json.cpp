@@ -199,7 +199,8 @@ Json pool(const PoolResult& pool, Seconds simulated) {
   json["time_per_step_ms"] = {{"compute", step_ms(pool.time.compute)},
                               {"memory", step_ms(pool.time.memory)},
                               {"communication", step_ms(pool.time.communication)},
-                              {"overhead", step_ms(pool.time.overhead)}};
+                              {"overhead", step_ms(pool.time.overhead)},
+                              {"total", step_ms(busy(pool.time))}};
   json["steps"] = pool.steps;
   json["mixed_steps"] = pool.mixed_steps;
   json["preemptions"] = pool.preemptions;

@@ -193,14 +193,13 @@ void pools(Page& page, const RunResult& result) {
                                                    "restarts"}};
   for (const PoolResult& pool : result.pools) {
     const sim::TimeSplit& time = pool.time;
-    const double busy = time.compute + time.memory + time.communication + time.overhead;
     const auto of_steps = [&](double value) { return pool.steps ? amount(value) : "-"; };
     shapes.push_back({pool.name, name(pool.role), grouped(pool.replicas), shape(pool.parallelism),
                       grouped(pool.gpus), pool.engine, data_size(pool.memory.weights),
                       data_size(pool.memory.kv), grouped(pool.kv_blocks)});
     times.push_back({pool.name, percent(time.compute), percent(time.memory),
                      percent(time.communication), percent(time.overhead), percent(time.idle),
-                     pool.steps ? duration(pool.per_step(busy, result.simulated)) : "-",
+                     pool.steps ? duration(pool.per_step(busy(time), result.simulated)) : "-",
                      of_steps(pool.batch_mean), of_steps(pool.tokens_per_step)});
     caches.push_back({pool.name, percent(pool.kv_used_mean), percent(pool.kv_used_peak),
                       pool.reuse() ? percent(*pool.reuse()) : "-", amount(pool.queue_mean),
