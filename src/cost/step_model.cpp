@@ -46,21 +46,17 @@ class Table {
   template <class Fill>
   const Part& at(std::int64_t n, const Fill& fill) {
     const auto index = static_cast<std::size_t>(n);
-    if (index < known_.size() && known_[index].total >= 0) return known_[index].part;
+    if (index < totals_.size() && totals_[index] >= 0) return parts_[index];
     return find(index, fill);
   }
   template <class Fill>
   double total(std::int64_t n, const Fill& fill) {
     const auto index = static_cast<std::size_t>(n);
-    if (index < known_.size() && known_[index].total >= 0) return known_[index].total;
+    if (index < totals_.size() && totals_[index] >= 0) return totals_[index];
     return find(index, fill).total();
   }
 
  private:
-  struct Known {
-    Part part;
-    double total = -1;
-  };
   static constexpr std::size_t most = std::size_t{1} << 20;  // 40 MiB; beyond: not kept
 
   template <class Fill>
@@ -69,22 +65,82 @@ class Table {
       beyond_ = fill(static_cast<double>(index));
       return beyond_;
     }
-    if (index >= known_.size()) known_.resize(std::min(most, std::max(index + 1, 2 * index)));
-    known_[index].part = fill(static_cast<double>(index));
-    known_[index].total = known_[index].part.total();
-    return known_[index].part;
+    if (index >= totals_.size()) {
+      const std::size_t size = std::min(most, std::max(index + 1, 2 * index));
+      totals_.resize(size, -1);
+      parts_.resize(size);
+    }
+    parts_[index] = fill(static_cast<double>(index));
+    totals_[index] = parts_[index].total();
+    return parts_[index];
   }
 
-  std::vector<Known> known_;
+  std::vector<double> totals_;  // apart, so that a rank's look-up touches 8 bytes; -1: unknown
+  std::vector<Part> parts_;
   Part beyond_;
 };
 
-// Equal attention kernels as rates: seconds per token, per pair and per sequence.
+// Equal attention kernels, all layers together: seconds per token, per pair and per sequence.
 struct AttentionTerm {
-  double times = 0, floor = 0;
+  double times = 1;
+  double floor = 0;
   Linear compute, memory;
-  bool prefill = false, bounded = false, per_sequence = false;
+  bool bounded = false, per_sequence = false;
+
+  bool same_kernel(const AttentionTerm& b) const {
+    return floor == b.floor && compute == b.compute && memory == b.memory && bounded == b.bounded &&
+           per_sequence == b.per_sequence;
+  }
+  void fold_times() {
+    floor *= times;
+    compute = compute.scaled(times);
+    memory = memory.scaled(times);
+    times = 1;
+  }
+  double busy(double tokens, double pairs, double sequences) const {
+    return std::max(compute.at(tokens, pairs, sequences), memory.at(tokens, pairs, sequences));
+  }
 };
+
+struct AttentionWork {
+  double tokens = 0, pairs = 0, bounded = 0, sequences = 0;
+};
+
+AttentionWork prefill_work(const RankWork& work) {
+  return {.tokens = static_cast<double>(work.prefill_tokens),
+          .pairs = static_cast<double>(work.prefill_pairs),
+          .bounded = static_cast<double>(work.prefill_pairs_windowed),
+          .sequences = static_cast<double>(work.prefill_sequences)};
+}
+AttentionWork decode_work(const RankWork& work) {
+  return {.tokens = static_cast<double>(work.decode_tokens),
+          .pairs = static_cast<double>(work.decode_context),
+          .bounded = static_cast<double>(work.decode_context_windowed),
+          .sequences = static_cast<double>(work.decode_sequences)};
+}
+
+double attention_total(const std::vector<AttentionTerm>& terms, const AttentionWork& work) {
+  double sum = 0;
+  for (const AttentionTerm& term : terms) {
+    const double pairs = term.bounded ? work.bounded : work.pairs;
+    const double tokens = term.per_sequence ? work.sequences : work.tokens;
+    if (tokens + pairs + work.sequences > 0)
+      sum += term.floor + term.busy(tokens, pairs, work.sequences);
+  }
+  return sum;
+}
+
+void add_attention(Part& part, const std::vector<AttentionTerm>& terms, const AttentionWork& work) {
+  for (const AttentionTerm& term : terms) {
+    const double pairs = term.bounded ? work.bounded : work.pairs;
+    const double tokens = term.per_sequence ? work.sequences : work.tokens;
+    if (tokens + pairs + work.sequences <= 0) continue;
+    const double compute = term.compute.at(tokens, pairs, work.sequences);
+    const double memory = term.memory.at(tokens, pairs, work.sequences);
+    (compute > memory ? part.compute : part.memory) += std::max(compute, memory);
+    part.overhead += term.floor;
+  }
+}
 
 // An exchange: busy time is the longer of the busiest rank's sending and the hottest receiving.
 struct ExchangeTerm {
@@ -106,6 +162,8 @@ class SpeedOfLight final : public StepModel {
       compile(row);
       kernels_ += passes(row, 1) * row.shape.count;
     }
+    for (AttentionTerm& term : prefill_) term.fold_times();
+    for (AttentionTerm& term : decode_) term.fold_times();
   }
 
   StepCost cost(std::span<const RankWork> ranks) const override {
@@ -143,7 +201,6 @@ class SpeedOfLight final : public StepModel {
   Slowest find_slowest(std::span<const RankWork> ranks) const;
   double local_total(const RankWork& micro, std::int64_t head) const;
   Part local(const RankWork& micro, std::int64_t head) const;
-  double attention_seconds(const AttentionTerm& term, const RankWork& work, Part* part) const;
   Part whole(const Slowest& slowest) const;
   double host_gap(const Slowest& slowest, double gpu) const;
 
@@ -161,10 +218,11 @@ class SpeedOfLight final : public StepModel {
   Pricer pricer_;
   std::vector<Row> rows_;
   double pp_;
-  std::int64_t group_;                // tokens that a sequence brings to a decode step
-  std::vector<std::int64_t> padded_;  // [sequences], up to the largest graph
-  double kernels_ = 0;                // launched per step
-  std::vector<AttentionTerm> attention_;
+  std::int64_t group_;  // tokens that a sequence brings to a decode step
+  // Rows of the graph that holds so many sequences, and so many decode tokens.
+  std::vector<std::int64_t> padded_, padded_rows_;
+  double kernels_ = 0;  // launched per step
+  std::vector<AttentionTerm> prefill_, decode_;
   std::vector<ExchangeTerm> exchanges_;
   // Lazily filled, so that cost() stays a pure function; one thread per model.
   mutable Table tokens_, head_, drafts_, experts_, draft_experts_;
@@ -193,28 +251,21 @@ void SpeedOfLight::compile(const Row& row) {
   const bool decode = row.driver == Driver::decode || row.driver == Driver::draft_decode;
   if (!decode && row.driver != Driver::prefill) return;
   const double flop = pricer_.compute_rate(row.shape), byte = pricer_.memory_rate(row.shape);
-  AttentionTerm term{
-      .times = times,
-      .floor = floor,
-      .compute = {row.flops.token * flop, row.flops.pair * flop, row.flops.sequence * flop},
-      .memory = {(row.activations.token + row.kv.token) * byte,
-                 (row.activations.pair + row.kv.pair) * byte,
-                 (row.activations.sequence + row.kv.sequence) * byte},
-      .prefill = !decode,
-      .bounded = row.bounded,
-      .per_sequence = row.driver == Driver::draft_decode};
-  const auto equal = [](const Linear& a, const Linear& b) {
-    return a.token == b.token && a.pair == b.pair && a.sequence == b.sequence;
-  };
-  for (AttentionTerm& known : attention_) {
-    if (known.prefill == term.prefill && known.bounded == term.bounded &&
-        known.per_sequence == term.per_sequence && known.floor == term.floor &&
-        equal(known.compute, term.compute) && equal(known.memory, term.memory)) {
-      known.times += term.times;
-      return;
-    }
+  const Linear moved{row.activations.token + row.kv.token, row.activations.pair + row.kv.pair,
+                     row.activations.sequence + row.kv.sequence};
+  const AttentionTerm term{.times = times,
+                           .floor = floor,
+                           .compute = row.flops.scaled(flop),
+                           .memory = moved.scaled(byte),
+                           .bounded = row.bounded,
+                           .per_sequence = row.driver == Driver::draft_decode};
+  std::vector<AttentionTerm>& terms = decode ? decode_ : prefill_;
+  for (AttentionTerm& known : terms) {
+    if (!known.same_kernel(term)) continue;
+    known.times += times;
+    return;
   }
-  attention_.push_back(term);
+  terms.push_back(term);
 }
 
 Part SpeedOfLight::fold(Driver driver, const Load& load, double head_rows) const {
@@ -239,13 +290,17 @@ void SpeedOfLight::build_padding() {
   padded_.resize(static_cast<std::size_t>(sizes.back()) + 1);
   for (std::size_t n = 1; n < padded_.size(); ++n)
     padded_[n] = *std::lower_bound(sizes.begin(), sizes.end(), static_cast<int>(n));
+  padded_rows_.resize((padded_.size() - 1) * static_cast<std::size_t>(group_) + 1);
+  for (std::size_t n = 1; n < padded_rows_.size(); ++n) {
+    const auto tokens = static_cast<std::size_t>(group_);
+    padded_rows_[n] = padded_[(n + tokens - 1) / tokens] * group_;
+  }
 }
 
 std::int64_t SpeedOfLight::rows_of(const RankWork& micro) const {
   const std::int64_t tokens = micro.prefill_tokens + micro.decode_tokens;
-  const auto sequences = static_cast<std::size_t>((micro.decode_tokens + group_ - 1) / group_);
-  if (sequences >= padded_.size()) return tokens;
-  return std::max(tokens, padded_[sequences] * group_);
+  const auto decoded = static_cast<std::size_t>(micro.decode_tokens);
+  return decoded < padded_rows_.size() ? std::max(tokens, padded_rows_[decoded]) : tokens;
 }
 
 std::int64_t SpeedOfLight::draft_rows_of(const RankWork& micro) const {
@@ -254,30 +309,7 @@ std::int64_t SpeedOfLight::draft_rows_of(const RankWork& micro) const {
 }
 
 bool SpeedOfLight::captured(std::int64_t tokens) const {
-  return tokens < static_cast<std::int64_t>(padded_.size()) * group_;
-}
-
-double SpeedOfLight::attention_seconds(const AttentionTerm& term, const RankWork& work,
-                                       Part* part) const {
-  const bool prefill = term.prefill;
-  const auto tokens = static_cast<double>(prefill             ? work.prefill_tokens
-                                          : term.per_sequence ? work.decode_sequences
-                                                              : work.decode_tokens);
-  const auto sequences =
-      static_cast<double>(prefill ? work.prefill_sequences : work.decode_sequences);
-  const auto pairs = static_cast<double>(
-      prefill ? (term.bounded ? work.prefill_pairs_windowed : work.prefill_pairs)
-              : (term.bounded ? work.decode_context_windowed : work.decode_context));
-  if (tokens + pairs + sequences == 0) return 0;
-  const double compute = term.compute.at(tokens, pairs, sequences);
-  const double memory = term.memory.at(tokens, pairs, sequences);
-  const double busy = term.times * std::max(compute, memory);
-  const double floor = term.times * term.floor;
-  if (part != nullptr) {
-    (compute > memory ? part->compute : part->memory) += busy;
-    part->overhead += floor;
-  }
-  return busy + floor;
+  return tokens < static_cast<std::int64_t>(padded_rows_.size());
 }
 
 double SpeedOfLight::local_total(const RankWork& micro, std::int64_t head) const {
@@ -285,7 +317,11 @@ double SpeedOfLight::local_total(const RankWork& micro, std::int64_t head) const
                head_.total(head, [this](double n) { return head_part(n); });
   if (drafts())
     sum += drafts_.total(draft_rows_of(micro), [this](double n) { return drafts_part(n); });
-  for (const AttentionTerm& term : attention_) sum += attention_seconds(term, micro, nullptr);
+  sum += attention_total(decode_, decode_work(micro));
+  if (micro.prefill_tokens + micro.prefill_sequences + micro.prefill_pairs +
+          micro.prefill_pairs_windowed >
+      0)
+    sum += attention_total(prefill_, prefill_work(micro));
   return sum;
 }
 
@@ -294,7 +330,8 @@ Part SpeedOfLight::local(const RankWork& micro, std::int64_t head) const {
   part.add(head_.at(head, [this](double n) { return head_part(n); }));
   if (drafts())
     part.add(drafts_.at(draft_rows_of(micro), [this](double n) { return drafts_part(n); }));
-  for (const AttentionTerm& term : attention_) attention_seconds(term, micro, &part);
+  add_attention(part, decode_, decode_work(micro));
+  add_attention(part, prefill_, prefill_work(micro));
   return part;
 }
 

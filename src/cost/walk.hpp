@@ -30,6 +30,8 @@ struct Linear {  // base units per token, per pair (or token of context), per se
   double at(double tokens, double pairs, double sequences) const {
     return token * tokens + pair * pairs + sequence * sequences;
   }
+  Linear scaled(double k) const { return {token * k, pair * k, sequence * k}; }
+  friend bool operator==(const Linear&, const Linear&) = default;
 };
 
 // Experts of the busiest GPU of the EP group.
