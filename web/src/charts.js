@@ -8,7 +8,8 @@ import {amount, clock, percent, short, tick} from './format.js';
 import {colour, onPaper, onThemeChange} from './theme.js';
 
 const height = 190;
-const paperWidth = 330;  // two charts side by side on A4
+// Charts on A4: two or three side by side.
+const paperWidth = (box) => (box.closest('.three') ? 212 : 330);
 const clockSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 const dashes = [[], [6, 4], [2, 3], [9, 3, 2, 3]];
 
@@ -45,7 +46,7 @@ function seriesOf(spec, index) {
 // Redrawn on a change of theme, resized with its box, steered by the arrow keys.
 function place(box, build) {
   let plot = null;
-  const room = () => (onPaper() ? paperWidth : Math.max(220, Math.floor(box.clientWidth)));
+  const room = () => (onPaper() ? paperWidth(box) : Math.max(220, Math.floor(box.clientWidth)));
   const draw = () => {
     const width = room();
     if (plot) plot.destroy();
@@ -153,8 +154,6 @@ function marks(list) {
   };
 }
 
-const decade = (value) => Number((value / 10 ** Math.floor(Math.log10(value) + 1e-9)).toPrecision(3));
-
 // A cumulative distribution. `curve`: {level, part} in ms; marks: [{label, at, colour, bound}].
 export function curveChart(curve, options) {
   if (!curve) return empty(options, options.why);
@@ -174,8 +173,8 @@ export function curveChart(curve, options) {
     cursor: {drag: {x: false, y: false}},
     axes: axes({
       xTick: tick, yTick: (part) => `${Math.round(100 * part)} %`, xSpace: 46,
-      xSplits: (plot) => logSplits(low, high, wide),
-      xFilter: (_, splits) => splits.map((at) => ([1, 2, 5].includes(decade(at)) || !wide ? at : null)),
+      xSplits: (plot) => logSplits(low, high, wide, plot.width),
+      xFilter: (_, splits) => splits,
     }),
     hooks: {draw: [marks(marked)]},
     series: [{label: 'up to', value: (_, at) => (at === null ? '–' : tick(at))},
@@ -189,11 +188,13 @@ export function curveChart(curve, options) {
 }
 
 // Round levels: 1, 2, 5 of each decade where it spans many, evenly spaced ones where it does not.
-function logSplits(low, high, wide) {
+function logSplits(low, high, wide, width) {
   const splits = [];
   if (wide) {
+    const room = width / (Math.log10(high / low) * 46);  // labels that fit into a decade
+    const digits = room >= 3.5 ? [1, 2, 5] : room >= 2.5 ? [1, 3] : [1];
     for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power)
-      for (const digit of [1, 2, 5]) splits.push(digit * 10 ** power);
+      for (const digit of digits) splits.push(digit * 10 ** power);
   } else {
     const rough = (high - low) / 5;
     const power = 10 ** Math.floor(Math.log10(rough));

@@ -35,7 +35,7 @@ class Layout {
     const most = Math.max(1, ...racks.map((rack) => rack.gpus));
     this.across = cellsAcross(most);
     this.down = Math.ceil(most / this.across);
-    this.columns = Math.max(1, Math.min(racks.length, 16, Math.floor(width / 46)));
+    this.columns = Math.max(1, Math.min(racks.length, 16, Math.floor(width / 42)));
     this.rows = Math.ceil(racks.length / this.columns);
     this.pitch = Math.min(width / this.columns, 150);
     this.gap = this.pitch > 60 ? 10 : 6;
