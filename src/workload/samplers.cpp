@@ -238,13 +238,20 @@ std::optional<std::uint32_t> IdMap::find(std::uint64_t key) const {
 }
 
 bool IdMap::insert(std::uint64_t key, std::uint32_t value) {
+  bool fresh = false;
+  put(key, value, fresh);
+  return fresh;
+}
+
+std::uint32_t IdMap::put(std::uint64_t key, std::uint32_t value, bool& fresh) {
   RACKTWIN_CHECK(key != empty);
   if (slots_.empty() || size_ * 10 >= slots_.size() * 7) grow();
   Slot& slot = slots_[slot_of(key)];
-  if (slot.key == key) return false;
+  fresh = slot.key != key;
+  if (!fresh) return slot.value;
   slot = {key, value};
   ++size_;
-  return true;
+  return value;
 }
 
 std::optional<std::uint32_t> IdMap::take(std::uint64_t key) {

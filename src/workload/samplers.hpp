@@ -95,6 +95,7 @@ class IdMap {
  public:
   std::optional<std::uint32_t> find(std::uint64_t key) const;
   bool insert(std::uint64_t key, std::uint32_t value);  // false: was there, and stays
+  std::uint32_t put(std::uint64_t key, std::uint32_t value, bool& fresh);  // the value it has
   std::optional<std::uint32_t> take(std::uint64_t key);
   std::size_t size() const { return size_; }
 

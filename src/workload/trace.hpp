@@ -38,6 +38,11 @@ struct TraceOptions {
   std::optional<std::int64_t> limit;        // the first so many requests
   std::optional<std::int64_t> max_context;  // requests longer than this are counted and left out
   bool closed_loop_sessions = true;  // sessions wait for their own answers; false: as stamped
+  // So many sessions at any time, in the order of the trace, the next as one ends: for traces
+  // that do not say when sessions began (absent: those begin at 0, all at once).
+  std::optional<std::int64_t> concurrency;
+  std::string format;    // of trace_formats(); empty = as detected
+  int block_tokens = 0;  // tokens per hash id where the file does not say; 0 = the format's
   std::uint64_t seed = 1;
   friend bool operator==(const TraceOptions&, const TraceOptions&) = default;
 };
@@ -75,6 +80,9 @@ struct Trace {
 // value), an empty trace. Mooncake-family, agentic and session files are held in memory;
 // plain rows with non-decreasing arrivals are streamed, so that a file larger than memory works.
 Result<Trace> open_trace(const std::string& path, const TraceOptions&);
+// The same from memory, which outlives the source. `name` stands in messages.
+Result<Trace> open_trace_text(std::string_view content, const std::string& name,
+                              const TraceOptions&);
 Result<TraceInfo> inspect_trace(const std::string& path, const TraceOptions&);
 
 std::vector<std::string> trace_formats();
