@@ -50,7 +50,7 @@ void hold(benchmark::State& state) {
   constexpr std::uint64_t batch = 10'000;
   Hold model(state.range(0));
   for (auto _ : state) model.run(batch);
-  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * batch));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch));
   Hold same(state.range(0));
   same.run(100 * batch);
   state.counters["digest"] = static_cast<double>(same.simulation().digest() >> 32);

@@ -133,7 +133,7 @@ Block kind_of(std::string_view head) {
 std::string name_in(std::string_view head) {
   const std::size_t open = head.find('(');
   const auto words = words_of(head.substr(0, open));
-  const std::string name = words.empty() ? "" : std::string(words.back().text);
+  std::string name = words.empty() ? "" : std::string(words.back().text);
   if (!name.starts_with("TEST")) return name;
   const std::size_t close = head.find(')', open);
   return name + std::string(head.substr(open, close - open + 1));

@@ -42,7 +42,7 @@ std::vector<Ban> make_bans() {
   using enum Ban::When;
   std::vector<Ban> bans;
   const auto add = [&](std::vector<std::string> words, Ban::When when,
-                       std::vector<std::string> allowed, const std::string& instead) {
+                       const std::vector<std::string>& allowed, const std::string& instead) {
     for (std::string& word : words) bans.push_back({std::move(word), when, allowed, instead});
   };
   const std::string check = "src/base/check.hpp", cli = "src/cli/", replay = "fuzz/replay.cpp";
