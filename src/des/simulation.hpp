@@ -61,6 +61,10 @@ class Simulation {
   void run_until(Instant horizon);
   void stop() { stopped_ = true; }  // from within an action: no event runs after it
 
+  // Nothing else happens at now(). May say false where only cancelled events are left.
+  bool quiet() const { return queue_.empty() || queue_.top().ns > now_.ns(); }
+  // Whether another event of this phase or an earlier one is still to run at now().
+  bool more_now(Phase);
   bool idle() const { return live_ == 0; }
   std::size_t pending() const { return live_; }
   std::uint64_t executed() const { return executed_; }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace racktwin::serve {
 
@@ -54,6 +55,8 @@ void Cluster::add_group(std::size_t g, const RouterSpec& spec, std::uint64_t see
   std::stable_sort(
       group.members.begin(), group.members.end(),
       [&](std::uint32_t a, std::uint32_t b) { return seats_[a]->first < seats_[b]->first; });
+  for (const std::uint32_t s : group.members)
+    group.one_pool = group.one_pool && seats_[s]->pool == seats_[group.members.front()]->pool;
   for (int q = 0; q < spec.replicas; ++q) {
     group.routers.push_back(group.row->make(spec, seed, static_cast<std::uint64_t>(q)));
     auto& views = group.views.emplace_back();
@@ -126,7 +129,15 @@ std::optional<std::uint32_t> Cluster::choose(std::size_t g, ActiveIndex i, std::
     for (ReplicaView& view : views) view.cached_tokens = 0;
   }
   group.had_prompts = group.had_prompts || table_.prompt(a) != nullptr;
+  std::vector<ReplicaView*> too_small;  // of pools that can never hold it
+  if (!group.one_pool)
+    for (ReplicaView& view : views)
+      if (view.accepts && !seats_[view.id.index]->replica.can_ever_hold(a)) {
+        view.accepts = false;
+        too_small.push_back(&view);
+      }
   const auto choice = group.routers[q]->route(view_of(a), views);
+  for (ReplicaView* view : too_small) view->accepts = true;
   if (!choice) return std::nullopt;
   a.router = static_cast<std::uint16_t>(q);
   return views[*choice].id.index;
@@ -173,7 +184,7 @@ void Cluster::submit(workload::Request&& request) {
   if (setup_.max_position > 0 && std::int64_t{a.isl} + a.max_tokens > setup_.max_position)
     return retire(i, End::shed, "longer than the model's context");
   for (const Group& group : groups_)
-    if (!group.members.empty() && !seats_[group.members.front()]->replica.can_ever_hold(a))
+    if (!group.members.empty() && !holds(group, a))
       return retire(i, End::shed, "larger than the KV cache of a rank");
   const auto seat = place_request(i);
   if (!seat) return retire(i, End::shed, "no replica accepts requests");
@@ -183,6 +194,14 @@ void Cluster::submit(workload::Request&& request) {
   seats_[*seat]->replica.enqueue(i);
   wake(*seat);
   refresh(*seat);
+}
+
+// Whether some pool of the group can hold it. Replicas of a pool stand together or in turns:
+// all are asked only where there is more than one shape.
+bool Cluster::holds(const Group& group, const Active& a) const {
+  const auto can = [&](std::uint32_t s) { return seats_[s]->replica.can_ever_hold(a); };
+  if (group.one_pool) return can(group.members.front());
+  return std::any_of(group.members.begin(), group.members.end(), can);
 }
 
 // Conditional local prefill: a prompt that a decode replica has nearly all of goes there.
@@ -224,24 +243,33 @@ void Cluster::wake(std::uint32_t s) {
 void Cluster::on_begin(std::uint64_t s) {
   Seat& seat = *seats_[s];
   seat.begin_due = false;
-  const auto end = seat.replica.begin(simulation_.now().ns(), outcome_);
+  Replica::Outcome outcome;
+  const auto end = seat.replica.begin(simulation_.now().ns(), outcome);
   if (end)
     seat.end = simulation_.at(Instant::at_ns(*end), des::Phase::completion,
                               des::bind<&Cluster::on_end>(*this, s));
-  apply(static_cast<std::uint32_t>(s));
+  apply(static_cast<std::uint32_t>(s), std::move(outcome));
 }
 
 void Cluster::on_end(std::uint64_t s) {
   Seat& seat = *seats_[s];
   seat.end = {};
-  seat.replica.end(simulation_.now().ns(), outcome_);
-  due_begin(static_cast<std::uint32_t>(s));
-  apply(static_cast<std::uint32_t>(s));
+  ended_.emplace_back(static_cast<std::uint32_t>(s), Replica::Outcome{});
+  seat.replica.end(simulation_.now().ns(), ended_.back().second);
+  if (simulation_.more_now(des::Phase::completion)) return;
+  std::sort(ended_.begin(), ended_.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  auto ended = std::exchange(ended_, {});
+  for (auto& [seat_ended, outcome] : ended) apply(seat_ended, std::move(outcome));
+  // The next batch waits for what else comes at this instant, if anything does.
+  for (const auto& [seat_ended, outcome] : ended)
+    if (simulation_.quiet())
+      on_begin(seat_ended);
+    else
+      due_begin(seat_ended);
 }
 
-void Cluster::apply(std::uint32_t s) {
-  Replica::Outcome outcome;
-  std::swap(outcome, outcome_);  // applying may run into other replicas
+void Cluster::apply(std::uint32_t s, Replica::Outcome outcome) {
   for (const ActiveIndex i : outcome.first_tokens) unbook_prefill(i);
   for (const auto& [i, ready] : outcome.loads)
     simulation_.at(Instant::at_ns(ready), des::Phase::transfer,

@@ -45,6 +45,10 @@ Replica::Replica(const Setup& setup)
   const Rules& rules = setup_.rules;
   RACKTWIN_CHECK(setup.ranks >= 1 && rules.blocks >= 1 && rules.block_tokens >= 1);
   RACKTWIN_CHECK(rules.block_tokens > rules.speculation.draft_tokens);
+  const auto count = static_cast<std::size_t>(setup.ranks);
+  for (auto* sums : {&sums_.context, &sums_.rate, &sums_.windowed, &sums_.rate_in_window})
+    sums->resize(count);
+  for (auto* counts : {&sums_.decoding, &sums_.running}) counts->resize(count);
   for (int r = 0; r < setup.ranks; ++r) {
     Rank& rank = ranks_.emplace_back(rules.blocks);
     if (!rules.reserve_output && rules.speculation.draft_tokens == 0)
@@ -80,7 +84,7 @@ void Replica::enqueue(ActiveIndex i) {
     std::int64_t work = rank.pending_prefill + a.prompt;
     if (setup_.rules.prefix_caching && !names.empty())
       work -= rank.cache.matched(names) * setup_.rules.block_tokens;
-    const auto count = static_cast<std::int64_t>(rank.waiting.size()) + rank.running;
+    const auto count = static_cast<std::int64_t>(rank.waiting.size()) + sums_.running[r];
     if (work > best_work || (work == best_work && count >= best_count)) continue;
     best = r;
     best_work = work;
@@ -95,19 +99,31 @@ void Replica::enqueue(ActiveIndex i) {
   ++waiting_;
 }
 
-bool Replica::reserve(ActiveIndex i) {
-  Active& a = at(i);
+// The emptiest rank with a slot and the blocks; ranks_.size() if there is none.
+std::size_t Replica::rank_with_room(const Active& a) const {
   const std::int64_t blocks = admission_blocks(a);
   const std::int64_t spare = setup_.rules.reserve_output ? 0 : 1;
   std::size_t best = ranks_.size();
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const std::int32_t running = sums_.running[r];
+    if (running >= setup_.rules.max_sequences) continue;
+    if (best != ranks_.size() && running >= sums_.running[best]) continue;
     const Rank& rank = ranks_[r];
-    if (!rank.waiting.empty() || rank.running >= setup_.rules.max_sequences) continue;
-    if (rank.cache.free() < blocks + spare) continue;
-    if (best == ranks_.size() || rank.running < ranks_[best].running) best = r;
+    if (rank.waiting.empty() && rank.cache.free() >= blocks + spare) best = r;
   }
+  return best;
+}
+
+bool Replica::has_room(const Active& a) const {
+  return rank_with_room(a) < ranks_.size();
+}
+
+bool Replica::reserve(ActiveIndex i) {
+  Active& a = at(i);
+  const std::size_t best = rank_with_room(a);
   if (best == ranks_.size()) return false;
 
+  const std::int64_t blocks = admission_blocks(a);
   Rank& rank = ranks_[best];
   const auto& names = table().names(a, setup_.rules.block_tokens);
   const std::int64_t hit = setup_.rules.prefix_caching ? rank.cache.matched(names) : 0;
@@ -146,6 +162,7 @@ void Replica::loaded(ActiveIndex i) {
   RACKTWIN_CHECK(a.stage == Stage::loading);
   a.stage = Stage::prefilling;
   ranks_[a.rank].prefilling.push_back(i);
+  ++prefilling_;
 }
 
 void Replica::append_running(Rank& rank, ActiveIndex i) {
@@ -154,7 +171,7 @@ void Replica::append_running(Rank& rank, ActiveIndex i) {
   a.next = no_active;
   (rank.last == no_active ? rank.first : at(rank.last).next) = i;
   rank.last = i;
-  ++rank.running;
+  ++sums_.running[a.rank];
   ++running_;
 }
 
@@ -162,7 +179,7 @@ void Replica::remove_running(Rank& rank, ActiveIndex i) {
   const Active& a = at(i);
   (a.previous == no_active ? rank.first : at(a.previous).next) = a.next;
   (a.next == no_active ? rank.last : at(a.next).previous) = a.previous;
-  --rank.running;
+  --sums_.running[a.rank];
   --running_;
 }
 
@@ -196,21 +213,22 @@ void Replica::start_decoding(ActiveIndex i) {
   a.base_context = a.prompt;
   a.join_step = step_;
   a.rate = steps == tokens ? one : tokens * one / steps;
-  rank.context += a.base_context * one;
-  rank.rate += a.rate;
-  ++rank.decoding;
+  const std::size_t r = a.rank;
+  sums_.context[r] += a.base_context * one;
+  sums_.rate[r] += a.rate;
+  ++sums_.decoding[r];
   ++decoding_;
   rank.output_left += a.max_tokens - a.generated;
   set_timer(timers_, step_ + steps - 1, i, Timer::finish);
   if (const auto window = setup_.rules.window) {
     a.in_window = a.base_context < *window;
     if (a.in_window) {
-      rank.windowed += a.base_context * one;
-      rank.rate_in_window += a.rate;
+      sums_.windowed[r] += a.base_context * one;
+      sums_.rate_in_window[r] += a.rate;
       const std::int64_t inside = ((*window - a.base_context) * one + a.rate - 1) / a.rate;
       if (inside < steps) set_timer(timers_, step_ + inside - 1, i, Timer::leave_window);
     } else {
-      rank.windowed += *window * one;
+      sums_.windowed[r] += *window * one;
     }
   }
   if (setup_.rules.reserve_output) return;
@@ -228,13 +246,14 @@ void Replica::stop_decoding(ActiveIndex i) {
   Rank& rank = ranks_[a.rank];
   const std::int64_t executed = step_ - a.join_step;
   const std::int64_t context = a.base_context * one + a.rate * executed;
-  rank.context -= context;
-  rank.rate -= a.rate;
-  --rank.decoding;
+  const std::size_t r = a.rank;
+  sums_.context[r] -= context;
+  sums_.rate[r] -= a.rate;
+  --sums_.decoding[r];
   --decoding_;
   if (setup_.rules.window) {
-    if (a.in_window) rank.rate_in_window -= a.rate;
-    rank.windowed -= a.in_window ? context : *setup_.rules.window * one;
+    if (a.in_window) sums_.rate_in_window[r] -= a.rate;
+    sums_.windowed[r] -= a.in_window ? context : *setup_.rules.window * one;
   }
   const std::int64_t tokens =
       std::min<std::int64_t>((a.rate * executed) >> fixed_shift, a.osl - a.generated);

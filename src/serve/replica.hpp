@@ -103,6 +103,7 @@ class Replica {
   // Hand-over, before the bytes travel: takes a slot and blocks on the emptiest rank that has
   // them. False changes nothing.
   bool reserve(ActiveIndex);
+  bool has_room(const Active&) const;  // reserve() would succeed
   // Tokens that reserve() found here already, hence need not travel.
   std::int64_t reserved_tokens_cached(ActiveIndex i) const { return (*setup_.table)[i].computed; }
   void join(ActiveIndex);            // the bytes are here: decode from the next boundary
@@ -143,13 +144,16 @@ class Replica {
     std::deque<ActiveIndex> waiting;
     std::vector<ActiveIndex> prefilling;              // admitted, not loading, in order
     ActiveIndex first = no_active, last = no_active;  // running, in order of admission
-    std::int32_t running = 0, decoding = 0;
-    std::int64_t context = 0, windowed = 0;     // fixed point, before the step
-    std::int64_t rate = 0, rate_in_window = 0;  // fixed point, per step
-    std::int64_t pending_prefill = 0;           // tokens waiting and under way
-    std::int64_t output_left = 0;               // SGLang's estimate base
-    std::int64_t promised = 0;                  // blocks that a look-ahead has counted on
+    std::int64_t pending_prefill = 0;                 // tokens waiting and under way
+    std::int64_t output_left = 0;                     // SGLang's estimate base
+    std::int64_t promised = 0;                        // blocks that a look-ahead has counted on
     std::vector<std::int32_t> growth;  // [step mod block]: sequences that need a block then
+  };
+  // What every step walks over, an array per quantity, indexed by rank: sums over its decoding
+  // sequences, in fixed point where they are tokens; context as of before the step.
+  struct Sums {
+    std::vector<std::int64_t> context, rate, windowed, rate_in_window;
+    std::vector<std::int32_t> decoding, running;
   };
   enum class Timer : std::uint8_t { leave_window, finish, grow };
   struct TimerEntry {
@@ -186,6 +190,7 @@ class Replica {
   void finish(ActiveIndex, std::int64_t now, Outcome&);
   std::int64_t blocks_for(std::int64_t tokens) const;
   std::int64_t admission_blocks(const Active&) const;
+  std::size_t rank_with_room(const Active&) const;
   void sink_evicted(Rank&);
 
   // replica_batch.cpp: what runs in the next step.
@@ -200,6 +205,7 @@ class Replica {
   bool estimate_allows(const Rank&, const Active&) const;
   void add_chunk(ActiveIndex, std::int64_t& budget);
   void describe_work();
+  void describe_context(std::size_t rank, std::int64_t ahead);
   void look_ahead(std::int64_t now);
   std::int64_t steps_until_change() const;
 
@@ -215,6 +221,7 @@ class Replica {
 
   Setup setup_;
   std::vector<Rank> ranks_;
+  Sums sums_;
   KvTierStack tier_stack_;
   Rng rng_;
   StepStats stats_;
@@ -223,7 +230,7 @@ class Replica {
   std::int64_t last_decode_end_ = 0;
   std::int64_t last_step_ns_ = 0;
   double new_token_ratio_ = 0.7;
-  std::int32_t waiting_ = 0, running_ = 0, decoding_ = 0;
+  std::int32_t waiting_ = 0, running_ = 0, decoding_ = 0, prefilling_ = 0;
   std::int64_t emitted_ = 0;  // fixed point: part of a token carried to the next step
   bool started_ = false;      // the first pending step has taken its blocks
   bool preempted_ = false;    // at the last boundary: nothing was admitted there
@@ -233,8 +240,9 @@ class Replica {
   std::vector<Chunk> chunks_;                       // of the step under way
   bool decodes_run_ = false;                        // in the step under way
   std::vector<cost::RankWork> work_;
-  std::deque<PendingStep> pending_;  // steps under way and looked ahead
-  std::size_t horizon_ = 8;          // how far to look ahead: adapts to how often it is cut
+  std::vector<std::uint16_t> prompt_ranks_;  // that have prompt tokens in work_
+  std::deque<PendingStep> pending_;          // steps under way and looked ahead
+  std::size_t horizon_ = 8;                  // how far to look ahead: adapts to how often it is cut
 };
 
 }  // namespace racktwin::serve

@@ -44,6 +44,8 @@ std::optional<std::int64_t> Replica::begin(std::int64_t now, Outcome& outcome) {
     if (decodes_run_) preempted_ = grow_sequences(outcome);
     decodes_run_ = decodes_run_ && decoding_ > 0;
   }
+  // Those who ran have lost their place at this boundary: whoever fits now is let in.
+  if (chunks_.empty() && !decodes_run_ && waiting_ > 0) form_chunks(now, outcome, true);
   if (chunks_.empty() && !decodes_run_) return std::nullopt;
   describe_work();
   look_ahead(now);
@@ -71,7 +73,7 @@ void Replica::preempt(Rank& rank, ActiveIndex i) {
     stop_decoding(i);
     std::erase(fresh_, i);
   } else {
-    std::erase(rank.prefilling, i);
+    prefilling_ -= static_cast<std::int32_t>(std::erase(rank.prefilling, i));
     rank.pending_prefill -= a.prompt - a.computed;
   }
   release(i);
@@ -92,7 +94,7 @@ void Replica::give_up(Rank& rank, ActiveIndex i, Outcome& outcome) {
     stop_decoding(i);
     std::erase(fresh_, i);
   } else {
-    std::erase(rank.prefilling, i);
+    prefilling_ -= static_cast<std::int32_t>(std::erase(rank.prefilling, i));
     rank.pending_prefill -= a.prompt - a.computed;
   }
   release(i);
@@ -105,7 +107,7 @@ bool Replica::make_room(Rank& rank, std::int64_t blocks, Outcome& outcome) {
   if (rank.cache.free() >= blocks) return true;
   const ActiveIndex i = victim(rank);
   RACKTWIN_CHECK(i != no_active);
-  if (rank.running == 1)
+  if (sums_.running[at(i).rank] == 1)
     give_up(rank, i, outcome);
   else
     preempt(rank, i);
@@ -152,14 +154,16 @@ void Replica::grow_by_timer(Outcome& outcome) {
 void Replica::form_chunks(std::int64_t now, Outcome& outcome, bool admit_new) {
   const std::int64_t per_sequence = 1 + setup_.rules.speculation.draft_tokens;
   if (waiting_ == 0) admit_new = false;
-  for (Rank& rank : ranks_) {
+  if (prefilling_ == 0 && !admit_new) return;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    Rank& rank = ranks_[r];
     if (rank.prefilling.empty() && (!admit_new || rank.waiting.empty())) continue;
     std::int64_t budget = setup_.rules.max_batch_tokens;
-    if (setup_.rules.mixed) budget -= rank.decoding * per_sequence;
+    if (setup_.rules.mixed) budget -= sums_.decoding[r] * per_sequence;
     const std::size_t before = chunks_.size();
     for (const ActiveIndex i : rank.prefilling) add_chunk(i, budget);
     while (admit_new && !rank.waiting.empty() && budget > 0 &&
-           rank.running < setup_.rules.max_sequences) {
+           sums_.running[r] < setup_.rules.max_sequences) {
       const ActiveIndex i = rank.waiting.front();
       const Active& a = at(i);
       // A prompt that may not be split waits for a step that has room for all of it, or for
@@ -174,7 +178,7 @@ void Replica::form_chunks(std::int64_t now, Outcome& outcome, bool admit_new) {
 }
 
 bool Replica::estimate_allows(const Rank& rank, const Active& a) const {
-  if (!setup_.rules.estimate_output || rank.running == 0) return true;
+  if (!setup_.rules.estimate_output || sums_.running[a.rank] == 0) return true;
   const std::int64_t wanted =
       a.prompt + std::min<std::int64_t>(a.max_tokens - a.generated, clipped_output);
   const double expected =
@@ -190,16 +194,15 @@ bool Replica::admit(Rank& rank, ActiveIndex i, std::int64_t now, Outcome& outcom
   std::span<const std::uint64_t> names;
   if (setup_.rules.prefix_caching) names = table().names(a, setup_.rules.block_tokens);
   const std::int64_t hit = std::min(rank.cache.matched(names), most);
-  std::int64_t lower = 0;
-  if (tier_stack_.present())
-    lower = std::min(tier_stack_.matched(names.subspan(static_cast<std::size_t>(hit))), most - hit);
-
   static thread_local std::vector<std::uint32_t> no_slots;
   Prompt* prompt = table().prompt(a);
   auto& slots = prompt == nullptr ? no_slots : prompt->slots;
   const std::int64_t blocks = admission_blocks(a);
   if (!rank.cache.admit(names, hit, blocks - hit, slots)) return false;
-  sink_evicted(rank);
+  sink_evicted(rank);  // may push out of the tiers what this prompt would have found there
+  std::int64_t lower = 0;
+  if (tier_stack_.present())
+    lower = std::min(tier_stack_.matched(names.subspan(static_cast<std::size_t>(hit))), most - hit);
   a.private_blocks = static_cast<std::int32_t>(blocks - hit);
   a.computed = static_cast<std::int32_t>((hit + lower) * size);
   rank.pending_prefill -= a.computed;
@@ -219,6 +222,7 @@ bool Replica::admit(Rank& rank, ActiveIndex i, std::int64_t now, Outcome& outcom
   } else {
     a.stage = Stage::prefilling;
     rank.prefilling.push_back(i);
+    ++prefilling_;
   }
   return true;
 }
@@ -234,25 +238,43 @@ void Replica::add_chunk(ActiveIndex i, std::int64_t& budget) {
 
 void Replica::describe_work() {
   const std::int64_t per_sequence = 1 + setup_.rules.speculation.draft_tokens;
-  for (std::size_t r = 0; r < ranks_.size(); ++r) {
-    const Rank& rank = ranks_[r];
-    work_[r] = {};
-    if (!decodes_run_ || rank.decoding == 0) continue;
-    work_[r].decode_sequences = rank.decoding;
-    work_[r].decode_tokens = rank.decoding * per_sequence;
-    work_[r].decode_context = (rank.context >> fixed_shift) + work_[r].decode_tokens;
-    work_[r].decode_context_windowed = setup_.rules.window
-                                           ? (rank.windowed >> fixed_shift) + work_[r].decode_tokens
-                                           : work_[r].decode_context;
+  for (std::size_t r = 0; r < work_.size(); ++r) {
+    cost::RankWork& work = work_[r];
+    const std::int64_t sequences = decodes_run_ ? sums_.decoding[r] : 0;
+    work.decode_sequences = sequences;
+    work.decode_tokens = sequences * per_sequence;
+    describe_context(r, 0);
   }
+  for (const std::uint16_t r : prompt_ranks_) {
+    cost::RankWork& work = work_[r];
+    work.prefill_tokens = work.prefill_sequences = 0;
+    work.prefill_pairs = work.prefill_pairs_windowed = 0;
+  }
+  prompt_ranks_.clear();
   for (const Chunk& chunk : chunks_) {
     const Active& a = at(chunk.request);
     cost::RankWork& work = work_[a.rank];
+    prompt_ranks_.push_back(a.rank);
     work.prefill_tokens += chunk.tokens;
     ++work.prefill_sequences;
     work.prefill_pairs += attention_pairs(a.computed, chunk.tokens, std::nullopt);
     work.prefill_pairs_windowed += attention_pairs(a.computed, chunk.tokens, setup_.rules.window);
   }
+}
+
+// What the decodes of rank `r` read `ahead` steps from now.
+void Replica::describe_context(std::size_t r, std::int64_t ahead) {
+  cost::RankWork& work = work_[r];
+  if (work.decode_sequences == 0) {
+    work.decode_context = work.decode_context_windowed = 0;
+    return;
+  }
+  work.decode_context =
+      ((sums_.context[r] + ahead * sums_.rate[r]) >> fixed_shift) + work.decode_tokens;
+  work.decode_context_windowed = work.decode_context;
+  if (setup_.rules.window)
+    work.decode_context_windowed =
+        ((sums_.windowed[r] + ahead * sums_.rate_in_window[r]) >> fixed_shift) + work.decode_tokens;
 }
 
 // How many steps from here on are sure to meet no change, the last one included.
@@ -295,26 +317,21 @@ void Replica::look_ahead(std::int64_t now) {
           rank.promised += rank.growth[phase];
           if (rank.promised > rank.cache.free()) return;
         }
-        cost::RankWork& work = work_[r];
-        if (work.decode_sequences == 0) continue;
-        work.decode_context = ((rank.context + k * rank.rate) >> fixed_shift) + work.decode_tokens;
-        work.decode_context_windowed =
-            setup_.rules.window
-                ? ((rank.windowed + k * rank.rate_in_window) >> fixed_shift) + work.decode_tokens
-                : work.decode_context;
+        describe_context(r, k);
       }
     }
     const cost::StepCost cost = setup_.model->cost(work_);
     end = end + cost.total();
     pending_.push_back({end.ns(), cost});
   }
-  horizon_ = std::min(2 * horizon_, look_ahead_most);
+  if (steps == static_cast<std::int64_t>(horizon_))
+    horizon_ = std::min(2 * horizon_, look_ahead_most);
 }
 
 Replica::Cut Replica::interrupt(std::int64_t now) {
   catch_up(now);
-  if (pending_.empty() || pending_.size() == 1) return {};
-  horizon_ = std::max<std::size_t>(2, horizon_ / 4);
+  if (pending_.empty() || (pending_.size() == 1 && started_)) return {};
+  horizon_ = std::max<std::size_t>(1, horizon_ / 4);
   if (!started_) {  // exactly between two steps
     pending_.clear();
     return {.at_boundary = true, .end = std::nullopt};

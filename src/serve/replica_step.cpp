@@ -84,14 +84,15 @@ void Replica::finish_decodes(std::int64_t end) {
   ++stats_.decode_steps;
   stats_.decode_sequences += decoding_;
   std::int64_t rate = 0, context = 0;
-  for (Rank& rank : ranks_) {
-    if (rank.decoding == 0) continue;
-    context += rank.context >> fixed_shift;
-    rank.context += rank.rate;
-    rank.windowed += rank.rate_in_window;
-    rank.output_left -= rank.decoding;
-    rate += rank.rate;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    context += sums_.context[r] >> fixed_shift;
+    sums_.context[r] += sums_.rate[r];
+    rate += sums_.rate[r];
   }
+  if (setup_.rules.window)
+    for (std::size_t r = 0; r < ranks_.size(); ++r) sums_.windowed[r] += sums_.rate_in_window[r];
+  if (setup_.rules.estimate_output)
+    for (std::size_t r = 0; r < ranks_.size(); ++r) ranks_[r].output_left -= sums_.decoding[r];
   stats_.decode_context += static_cast<double>(context);
   ++step_;
   new_token_ratio_ = std::max(ratio_least, new_token_ratio_ - ratio_decay);
@@ -136,11 +137,10 @@ void Replica::fire_timers(std::int64_t end, Outcome& outcome) {
       continue;
     }
     Active& a = at(i);
-    Rank& rank = ranks_[a.rank];
     const std::int64_t context =
         (std::int64_t{a.base_context} << fixed_shift) + a.rate * (step_ - a.join_step);
-    rank.windowed += (*setup_.rules.window << fixed_shift) - context;
-    rank.rate_in_window -= a.rate;
+    sums_.windowed[a.rank] += (*setup_.rules.window << fixed_shift) - context;
+    sums_.rate_in_window[a.rank] -= a.rate;
     a.in_window = false;
   }
 }
@@ -152,7 +152,7 @@ void Replica::finish_chunks(std::int64_t end, Outcome& outcome) {
     a.computed += chunk.tokens;
     rank.pending_prefill -= chunk.tokens;
     if (a.computed < a.prompt) continue;
-    std::erase(rank.prefilling, chunk.request);
+    prefilling_ -= static_cast<std::int32_t>(std::erase(rank.prefilling, chunk.request));
     publish_prompt(chunk.request);
     if (a.prefilled == never) a.prefilled = end;
     if (setup_.prefill_only) {
