@@ -129,29 +129,30 @@ struct Catalog::Loader {
   // Models without a base first, then those whose base is there: a chain may be any length.
   Result<Done> load_models(const std::vector<File>& files) {
     struct Waiting {
-      const File* file;
-      std::string base;
+      yaml::Document document;
+      std::string path, base;
     };
     std::vector<Waiting> waiting;
     for (const File& file : files) {
       RACKTWIN_TRY(yaml::Document document, yaml::Document::parse(file.text, file.path));
-      waiting.push_back({&file, folded(base_of(document))});
+      std::string base = folded(base_of(document));
+      waiting.push_back({std::move(document), file.path, std::move(base)});
     }
     const ModelLookup known = [this](std::string_view name) -> const Model* {
       const auto found = catalog.models_.find(folded(name));
       return found == catalog.models_.end() ? nullptr : &found->second;
     };
-    const auto read = [&](yaml::Document& document, std::vector<Figure>& figures) {
-      return read_model(document, known, figures);
-    };
     while (!waiting.empty()) {
-      const auto ready = std::partition(waiting.begin(), waiting.end(), [&](const Waiting& model) {
-        return !model.base.empty() && !known(model.base);
-      });
-      // None ready: a base that is not there, or a circle. The first file says which.
+      const auto ready = std::stable_partition(
+          waiting.begin(), waiting.end(),
+          [&](const Waiting& model) { return !model.base.empty() && !known(model.base); });
+      // None ready: a base that is not there, or a circle. Reading one says which.
       const auto first = ready == waiting.end() ? waiting.begin() : ready;
-      for (auto it = first; it != waiting.end(); ++it)
-        RACKTWIN_TRY_DONE(load(catalog.models_, {*it->file}, read));
+      for (auto it = first; it != waiting.end(); ++it) {
+        std::vector<Figure> figures;
+        RACKTWIN_TRY(Model model, read_model(it->document, known, figures));
+        RACKTWIN_TRY_DONE(add(catalog.models_, std::move(model), std::move(figures), it->path));
+      }
       waiting.erase(first, waiting.end());
     }
     return Done{};

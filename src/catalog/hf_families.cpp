@@ -9,11 +9,11 @@ namespace racktwin::catalog {
 namespace {
 
 constexpr std::string_view v4 =
-    "its keys and values are compressed over tokens (compress_ratios) and its residual stream "
-    "is several wide (hc_mult); no published equation of either is read here yet";
+    "its keys and values are compressed over tokens (compress_ratios) and its residual stream is "
+    "several streams wide (hc_mult), and the operator walk has no such layers";
 constexpr std::string_view k3 =
-    "Kimi delta attention with full-rank gates, attention residuals and experts in a narrower "
-    "space; no published equation of these is read here yet";
+    "it has Kimi delta attention with full-rank gates and residuals of attention over blocks of "
+    "layers, and the operator walk has no such layers";
 
 constexpr std::array<HfFamily, 57> families = {{
     {"LlamaForCausalLM", hf_dense},

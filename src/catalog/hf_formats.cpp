@@ -202,13 +202,16 @@ void HfFormats::read(HfObject q) {
 bool HfFormats::left_out(std::int64_t layer, const std::string& name) const {
   const auto any = [&](const std::vector<std::string>& entries) {
     for (const std::string& entry : entries) {
-      Match match = entry_matches(entry, name);
+      Match match = entry_matches(entry, name, steps_);
       if (match == Match::no && entry.starts_with("re:"))
         for (const std::string_view prefix : prefixes)
-          if (match == Match::no) match = entry_matches(entry, std::string(prefix) + name);
+          if (match == Match::no) match = entry_matches(entry, std::string(prefix) + name, steps_);
       if (match == Match::unclear)
-        errors_.fail(fmt::format("the pattern \"{}\" of modules is not understood", entry),
+        errors_.fail(fmt::format("the pattern \"{:.60}\" of modules is not understood, or the "
+                                 "lists of modules are too long",
+                                 entry),
                      Error::Code::unsupported);
+      if (errors_.failed()) return true;
       if (match == Match::yes) return true;
     }
     return false;
@@ -231,7 +234,8 @@ Format HfFormats::of(std::int64_t layer, std::string_view suffix) const {
     }
     for (const Rule& rule : rules_)
       for (const std::string_view prefix : prefixes)
-        if (entry_matches(rule.entry, std::string(prefix) + name) == Match::yes) return rule.format;
+        if (entry_matches(rule.entry, std::string(prefix) + name, steps_) == Match::yes)
+          return rule.format;
     return plain_;
   }
   return left_out(layer, name) ? plain_ : base_;

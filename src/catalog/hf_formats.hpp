@@ -46,6 +46,8 @@ class HfFormats {
   bool left_out(std::int64_t layer, const std::string& name) const;
 
   HfObject errors_;
+  // Of matching patterns: what real checkpoints need is below a tenth of it.
+  mutable std::int64_t steps_ = 5'000'000;
   numerics::Format plain_ = numerics::Format::bf16, base_ = numerics::Format::bf16,
                    kv_ = numerics::Format::bf16;
   bool by_layer_ = false;                                   // only what is listed is quantised

@@ -8,7 +8,8 @@ namespace {
 // A backtracking matcher on the pattern's text itself.
 class Matcher {
  public:
-  Matcher(std::string_view pattern, std::string_view name) : pattern_(pattern), name_(name) {}
+  Matcher(std::string_view pattern, std::string_view name, std::int64_t& steps)
+      : pattern_(pattern), name_(name), steps_(steps) {}
 
   Match run() {
     const bool found = alternatives(0, pattern_.size(), 0, [](std::size_t) { return true; });
@@ -59,7 +60,7 @@ class Matcher {
   }
 
   bool sequence(std::size_t begin, std::size_t end, std::size_t at, const Then& then) {
-    if (unclear_ || ++steps_ > 20'000 || depth_ > 400) return give_up();
+    if (unclear_ || --steps_ < 0 || depth_ > 400) return give_up();
     if (begin == end) return then(at);
     const std::size_t after = atom_end(begin, end);
     if (after == 0) return give_up();
@@ -78,7 +79,7 @@ class Matcher {
 
   bool repeat(std::size_t begin, std::size_t end, std::size_t at, int least, bool many,
               const Then& then) {
-    if (unclear_ || ++steps_ > 20'000 || depth_ > 400) return give_up();
+    if (unclear_ || --steps_ < 0 || depth_ > 400) return give_up();
     ++depth_;
     const bool more = atom(begin, end, at, [&](std::size_t next) {
       if (next == at) return false;  // an empty turn leads nowhere new
@@ -136,7 +137,8 @@ class Matcher {
   }
 
   std::string_view pattern_, name_;
-  int steps_ = 0, depth_ = 0;
+  std::int64_t& steps_;
+  int depth_ = 0;
   bool unclear_ = false;
 };
 
@@ -162,13 +164,14 @@ bool glob_matches(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
-Match regex_matches(std::string_view pattern, std::string_view name) {
+Match regex_matches(std::string_view pattern, std::string_view name, std::int64_t& steps) {
   if (pattern.size() > 512 || name.size() > 256) return Match::unclear;
-  return Matcher(pattern, name).run();
+  return Matcher(pattern, name, steps).run();
 }
 
-Match entry_matches(std::string_view entry, std::string_view name) {
-  if (entry.starts_with("re:")) return regex_matches(entry.substr(3), name);
+Match entry_matches(std::string_view entry, std::string_view name, std::int64_t& steps) {
+  if (--steps < 0) return Match::unclear;
+  if (entry.starts_with("re:")) return regex_matches(entry.substr(3), name, steps);
   if (entry.find('*') != std::string_view::npos) {
     const bool found = glob_matches(entry, name) || glob_matches(std::string(entry) + ".*", name);
     return found ? Match::yes : Match::no;

@@ -53,11 +53,19 @@ struct Parameters {
 };
 Parameters parameters(const Model&);
 
+// Counted the way the publisher of this model counts (Counting), other parameters included:
+// what published_total and published_active are to be compared with.
+struct PublishedCount {
+  std::int64_t total = 0, active = 0;
+};
+PublishedCount counted_as_published(const Model&);
+
 // KV cache per token of one layer, all ranks together, without replication: bytes of keys
 // and values (MLA: the latent and the rope part; DSA: the indexer's keys as well). 0 for
 // layers that keep a state instead.
 double kv_bytes_per_token(const Attention&);
-double kv_bytes_per_token(const Model&);        // summed over layers without a window
-double state_bytes_per_sequence(const Model&);  // of linear and Mamba layers
+double kv_bytes_per_token(const Model&);  // of layers without a window: what grows for ever
+double kv_bytes_per_token_within_window(const Model&);  // of all layers, up to the window
+double state_bytes_per_sequence(const Model&);          // of linear and Mamba layers
 
 }  // namespace racktwin::catalog

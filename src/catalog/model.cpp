@@ -240,6 +240,27 @@ Parameters parameters(const Model& model) {
   return sum;
 }
 
+PublishedCount counted_as_published(const Model& model) {
+  const Parameters p = parameters(model);
+  Wide ends = 0;
+  for (const Matrix& m : end_matrices(model)) ends += m.in * m.out * m.copies;
+  const auto change = [&](Counting counting) {
+    switch (counting) {
+      case Counting::whole:
+        return Wide{0};
+      case Counting::without_embedding:
+        return -Wide{model.hidden} * model.vocabulary;
+      case Counting::without_ends:
+        return -ends;
+      case Counting::mtp_without_ends:
+        return p.mtp - ends;
+    }
+    return Wide{0};
+  };
+  return {.total = p.total + model.other_parameters + change(model.total_counts),
+          .active = p.active + change(model.active_counts)};
+}
+
 double kv_bytes_per_token(const Attention& a) {
   switch (a.kind) {
     case AttentionKind::full:
@@ -265,6 +286,13 @@ double kv_bytes_per_token(const Model& model) {
   double sum = 0;
   for (const LayerGroup& group : model.layers)
     if (!group.attention.window) sum += group.count * kv_bytes_per_token(group.attention);
+  return sum;
+}
+
+double kv_bytes_per_token_within_window(const Model& model) {
+  double sum = 0;
+  for (const LayerGroup& group : model.layers)
+    sum += group.count * kv_bytes_per_token(group.attention);
   return sum;
 }
 

@@ -90,6 +90,14 @@ struct LayerGroup {
   friend bool operator==(const LayerGroup&, const LayerGroup&) = default;
 };
 
+// What a publisher counts as parameters.
+enum class Counting : std::uint8_t {
+  whole,              // all but the MTP modules (DeepSeek, Meta, Qwen)
+  without_embedding,  // gpt-oss, active: the table that is looked up is left out
+  without_ends,       // GLM-4.5, active: neither embedding nor head
+  mtp_without_ends,   // GLM-4.5, total: the same, and the MTP modules with them
+};
+
 struct Model {
   std::string name;    // "DeepSeek-R1-NVFP4"
   std::string source;  // where the shape was published
@@ -102,8 +110,8 @@ struct Model {
   Format embedding = Format::bf16, head = Format::bf16;
   // Published parameter counts, in units; absent where nobody published them.
   std::optional<double> published_total, published_active;
-  bool published_active_skips_embedding = false;  // gpt-oss: the looked-up table is left out
-  std::int64_t other_parameters = 0;              // vision tower and the like: resident, not walked
+  Counting total_counts = Counting::whole, active_counts = Counting::whole;
+  std::int64_t other_parameters = 0;  // vision tower and the like: resident, not walked
   // What of the config is not modelled, in words: shown with every result.
   std::vector<std::string> notes;
 

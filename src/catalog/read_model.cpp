@@ -162,9 +162,14 @@ void read_published(Section top, FigureReader& reader, Model& model) {
   reader.prefix.clear();
   if (total > 0) model.published_total = total;
   if (active > 0) model.published_active = active;
-  int skips = model.published_active_skips_embedding ? 1 : 0;
-  published.choice("active_counts", skips, {"embedding", "no_embedding"});
-  model.published_active_skips_embedding = skips == 1;
+  const auto counts = [&](std::string_view key, Counting& counting) {
+    int index = static_cast<int>(counting);
+    published.choice(key, index,
+                     {"whole", "without_embedding", "without_ends", "mtp_without_ends"});
+    counting = static_cast<Counting>(index);
+  };
+  counts("total_counts", model.total_counts);
+  counts("active_counts", model.active_counts);
 }
 
 }  // namespace
