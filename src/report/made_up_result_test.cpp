@@ -94,6 +94,12 @@ void add_made_up_rates(sim::Metrics& metrics, int gpus) {
   metrics.input_throughput = per_second(metrics.input_tokens);
   metrics.total_throughput = per_second(metrics.output_tokens + metrics.input_tokens);
   metrics.goodput_tokens = 0.97 * metrics.output_throughput;
+  metrics.steady = {.from = 30 * unit::sec,
+                    .to = 280 * unit::sec,
+                    .output = 1.04 * metrics.output_throughput,
+                    .output_per_gpu = 1.04 * metrics.output_throughput / double(gpus),
+                    .completed = 1.03 * metrics.request_throughput,
+                    .goodput = metrics.goodput};
   metrics.output_per_gpu = metrics.output_throughput / double(gpus);
   metrics.total_per_gpu = metrics.total_throughput / double(gpus);
 }

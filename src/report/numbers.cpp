@@ -142,6 +142,10 @@ double rate(const sim::Metrics& metrics, double per_second) {
   return metrics.duration > Seconds{} ? per_second : nan;
 }
 
+bool has_steady(const sim::Metrics& metrics) {
+  return metrics.steady.from < metrics.steady.to;
+}
+
 double busy(const sim::TimeSplit& time) {
   return time.compute + time.memory + time.communication + time.overhead;
 }

@@ -39,6 +39,8 @@ double rate(const sim::Metrics&, double per_second);
 // Requests (tokens) per second that kept their objectives; NaN where none has a bound.
 double goodput(const sim::Metrics&, double per_second);
 
+bool has_steady(const sim::Metrics&);  // the window of Metrics::steady is not empty
+
 double busy(const sim::TimeSplit&);  // all but idle
 
 bool has_bound(const sim::SloOutcome&);

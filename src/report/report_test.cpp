@@ -148,6 +148,7 @@ TEST(SummaryJson, says_what_the_result_says) {
   near("median_ttft_ms", metrics.ttft.p50 / 1e6);
   near("p99_e2el_ms", metrics.e2e.p99 / 1e6);
   near("median_tpot_ms", metrics.tpot.p50 / 1e6);
+  EXPECT_EQ(json["steady"]["to_s"], 280);
   EXPECT_EQ(json["completed"], 3960);
   EXPECT_EQ(json["failed"], 40);
   EXPECT_EQ(json["digest"], "0123456789abcdef");
@@ -197,7 +198,7 @@ TEST(SummaryJson, leaves_out_what_does_not_exist) {
   const Json json = Json::parse(summary_json(made_up_empty_result()));
   for (const char* key :
        {"mean_ttft_ms", "p99_tpot_ms", "request_throughput", "request_goodput", "output_throughput",
-        "std_itl_ms", "max_e2el_ms", "transfers", "trace", "partial_reason"})
+        "std_itl_ms", "max_e2el_ms", "steady", "transfers", "trace", "partial_reason"})
     EXPECT_TRUE(json[key].is_null()) << key;
   EXPECT_TRUE(json["slos"][0]["met"].is_null());
   EXPECT_TRUE(json["pools"][0]["reuse"].is_null());

@@ -87,6 +87,17 @@ Json lengths(const Distribution& distribution) {
   return json;
 }
 
+Json steady(const Metrics& metrics) {
+  if (!has_steady(metrics)) return nullptr;
+  const Metrics::Steady& window = metrics.steady;
+  return {{"from_s", value(window.from.in(unit::sec))},
+          {"to_s", value(window.to.in(unit::sec))},
+          {"output_throughput", value(window.output.in(unit::tok / unit::sec))},
+          {"output_throughput_per_gpu", value(window.output_per_gpu.in(unit::tok / unit::sec))},
+          {"request_throughput", value(window.completed.in(unit::per_second))},
+          {"request_goodput", value(goodput(metrics, window.goodput.in(unit::per_second)))}};
+}
+
 void add_metrics(Json& json, const Metrics& metrics) {
   const auto rate_of = [&](auto quantity) {
     return value(rate(metrics, quantity.in(decltype(quantity)::of_base_units(1))));
@@ -109,6 +120,7 @@ void add_metrics(Json& json, const Metrics& metrics) {
   json["output_throughput_per_gpu"] = rate_of(metrics.output_per_gpu);
   json["total_token_throughput_per_gpu"] = rate_of(metrics.total_per_gpu);
   json["token_goodput"] = value(goodput(metrics, metrics.goodput_tokens.in(unit::tok / unit::sec)));
+  json["steady"] = steady(metrics);
   json["mean_concurrent_requests"] = value(metrics.concurrency_mean);
   json["requests"] = {{"arrived", metrics.counts.arrived},
                       {"completed", metrics.counts.completed},

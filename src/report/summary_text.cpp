@@ -114,13 +114,23 @@ void headline(Page& page, const RunResult& result) {
     return with_unit(rate(metrics, rate_of.in(unit::tok / unit::sec)), "tok/s");
   };
   page.line("");
+  if (has_steady(metrics)) {
+    const Metrics::Steady& steady = metrics.steady;
+    page.item("delivers",
+              fmt::format("{} output ({} per GPU in use), {}, while load is on it ({} to {})",
+                          with_unit(steady.output.in(unit::tok / unit::sec), "tok/s"),
+                          with_unit(steady.output_per_gpu.in(unit::tok / unit::sec), "tok/s"),
+                          with_unit(steady.completed.in(unit::per_second), "requests/s"),
+                          duration(steady.from), duration(steady.to)),
+              Tone::strong);
+  }
   page.item(
-      "delivers",
+      has_steady(metrics) ? "whole run" : "delivers",
       fmt::format(
           "{} output ({} per GPU in use), {} input, {}", tokens(metrics.output_throughput),
           tokens(metrics.output_per_gpu), tokens(metrics.input_throughput),
           with_unit(rate(metrics, metrics.request_throughput.in(unit::per_second)), "requests/s")),
-      Tone::strong);
+      has_steady(metrics) ? Tone::plain : Tone::strong);
   for (const sim::SloOutcome& slo : metrics.slos) {
     if (!has_bound(slo)) {
       page.item("SLO", fmt::format("{}: no bound asked for", slo.name));

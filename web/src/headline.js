@@ -8,7 +8,7 @@ export const hasBound = (slo) => slo.ttft_ms !== null || slo.tpot_ms !== null ||
 export function bounds(slo) {
   return [['TTFT', slo.ttft_ms], ['TPOT', slo.tpot_ms], ['E2E', slo.e2el_ms]]
       .filter(([, bound]) => bound !== null)
-      .map(([name, bound]) => `${name} ≤ ${asBound(bound)}`).join(', ');
+      .map(([name, bound]) => `${name} ≤ ${asBound(bound)}`.replaceAll(' ', '\u00a0')).join(', ');
 }
 
 export function masthead(data) {
@@ -46,6 +46,13 @@ function delivers(data) {
   const {summary} = data;
   if (summary.output_throughput === null)
     return h('p', {}, `Nothing: ${grouped(summary.requests.arrived)} requests arrived, none completed.`);
+  if (summary.steady !== null)
+    return h('p', {}, figure(data, 'steady.output_throughput', unit('output tok/s')), ' (',
+             figure(data, 'steady.output_throughput_per_gpu', unit('tok/s')), ' per GPU in use) and ',
+             figure(data, 'steady.request_throughput', unit('requests/s')), ' while load is on it (',
+             figure(data, 'steady.from_s', seconds), ' to ', figure(data, 'steady.to_s', seconds), '). ',
+             figure(data, 'completed', grouped), ' of ', figure(data, 'requests.arrived', grouped),
+             ' requests completed.');
   return h('p', {}, figure(data, 'output_throughput', unit('output tok/s')), ' (',
            figure(data, 'output_throughput_per_gpu', unit('tok/s')), ' per GPU in use) from ',
            figure(data, 'request_throughput', unit('requests/s')), '; ',
@@ -84,10 +91,12 @@ export function tiles(data) {
   const tile = (label, key, format, second) => h('div', {class: 'tile'},
       h('dt', {}, label), h('dd', {}, figure(data, key, format)),
       second && h('dd', {class: 'second'}, second));
+  const base = data.summary.steady === null ? '' : 'steady.';
   return h('dl', {class: 'tiles'},
-           tile('Output', 'output_throughput', unit('tok/s'),
-                [figure(data, 'output_throughput_per_gpu', amount), ' per GPU']),
-           tile('Goodput', 'request_goodput', unit('req/s'), ['of ', figure(data, 'request_throughput', unit('req/s'))]),
+           tile(base ? 'Output under load' : 'Output', `${base}output_throughput`, unit('tok/s'),
+                [figure(data, `${base}output_throughput_per_gpu`, amount), ' per GPU']),
+           tile(base ? 'Goodput under load' : 'Goodput', `${base}request_goodput`, unit('req/s'),
+                ['of ', figure(data, `${base}request_throughput`, unit('req/s'))]),
            tile('TTFT p50', 'median_ttft_ms', milliseconds, ['p99 ', figure(data, 'p99_ttft_ms', milliseconds)]),
            tile('TPOT p50', 'median_tpot_ms', milliseconds, ['p99 ', figure(data, 'p99_tpot_ms', milliseconds)]),
            tile('E2E p50', 'median_e2el_ms', milliseconds, ['p99 ', figure(data, 'p99_e2el_ms', milliseconds)]),

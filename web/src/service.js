@@ -19,7 +19,7 @@ export function load(data) {
         figure(data, 'requests.completed', grouped), ' completed + ',
         figure(data, 'requests.shed', grouped), ' shed', reasons && ` (${reasons})`, ' + ',
         figure(data, 'requests.unfinished', grouped), ' unfinished. ',
-        'Input ', figure(data, 'input_throughput', perSecond), ', output ',
+        summary.steady === null ? 'Input ' : 'Over the whole run, filling and emptying included: input ', figure(data, 'input_throughput', perSecond), ', output ',
         figure(data, 'output_throughput', perSecond), ', together ',
         figure(data, 'total_token_throughput', perSecond), '.'),
       h('div', {class: 'charts'},
