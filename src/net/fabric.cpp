@@ -62,10 +62,11 @@ class SharedPorts final : public Fabric {
             .done = done,
             .live = true};
     ++in_flight_;
-    // Latency and hand-shake pass before the flow takes bandwidth.
-    const Seconds before = transfer.setup + path.latency;
-    flow.event = simulation_.after(before, des::Phase::transfer,
-                                   des::bind<&SharedPorts::begin>(*this, index));
+    // Latency and hand-shake pass before the first byte moves; the ports are taken meanwhile.
+    flow.since = simulation_.now() + (transfer.setup + path.latency);
+    users(flow.source).push_back(index);
+    users(flow.target).push_back(index);
+    reshare(flow.source, flow.target);
   }
   std::int64_t in_flight() const override { return in_flight_; }
 
@@ -99,14 +100,6 @@ class SharedPorts final : public Fabric {
     return index;
   }
 
-  void begin(std::uint64_t index) {
-    Flow& flow = flows_[index];
-    flow.since = simulation_.now();
-    users(flow.source).push_back(static_cast<std::uint32_t>(index));
-    users(flow.target).push_back(static_cast<std::uint32_t>(index));
-    reshare(flow.source, flow.target);
-  }
-
   void end(std::uint64_t index) {
     const Flow flow = flows_[index];
     for (const Port port : {flow.source, flow.target})
@@ -133,12 +126,14 @@ class SharedPorts final : public Fabric {
         std::min(flow.source_capacity / static_cast<double>(users(flow.source).size()),
                  flow.target_capacity / static_cast<double>(users(flow.target).size()));
     if (rate == flow.rate) return;
-    flow.left -= std::min(flow.left, flow.rate * (now - flow.since));
-    flow.since = now;
+    if (now > flow.since) {
+      flow.left -= std::min(flow.left, flow.rate * (now - flow.since));
+      flow.since = now;
+    }
     flow.rate = rate;
     simulation_.cancel(flow.event);
-    flow.event = simulation_.after(flow.left / rate, des::Phase::transfer,
-                                   des::bind<&SharedPorts::end>(*this, index));
+    flow.event = simulation_.at(flow.since + flow.left / rate, des::Phase::transfer,
+                                des::bind<&SharedPorts::end>(*this, index));
   }
 
   des::Simulation& simulation_;

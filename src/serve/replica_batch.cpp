@@ -277,7 +277,8 @@ void Replica::describe_context(std::size_t r, std::int64_t ahead) {
         ((sums_.windowed[r] + ahead * sums_.rate_in_window[r]) >> fixed_shift) + work.decode_tokens;
 }
 
-// How many steps from here on are sure to meet no change, the last one included.
+// How many steps from here on are sure to meet no change, the last one included. A stale timer
+// only makes it fewer.
 std::int64_t Replica::steps_until_change() const {
   if (setup_.single_steps || !chunks_.empty()) return 1;
   // Somebody may be admitted at the next boundary: nobody was let in after a preemption, or the
@@ -294,14 +295,6 @@ std::int64_t Replica::steps_until_change() const {
 }
 
 void Replica::look_ahead(std::int64_t now) {
-  const auto drop_stale = [&](std::vector<TimerEntry>& heap) {
-    while (!heap.empty() && stale(heap.front())) {
-      std::pop_heap(heap.begin(), heap.end(), std::greater<>{});
-      heap.pop_back();
-    }
-  };
-  drop_stale(timers_);
-  drop_stale(growth_timers_);
   const std::int64_t steps = steps_until_change();
   step_start_ = now;
   started_ = true;
