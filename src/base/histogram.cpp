@@ -30,7 +30,8 @@ Histogram::Bin Histogram::bounds_of(std::size_t bin) {
   const std::size_t shift = (bin >> precision_bits) - 1;
   const std::size_t mantissa = bin - (shift << precision_bits);
   const auto low = static_cast<std::int64_t>(mantissa << shift);
-  return {low, low + (std::int64_t{1} << shift), 0};
+  const std::int64_t width = std::int64_t{1} << shift;  // the last bin ends with the type
+  return {low, low > INT64_MAX - width ? INT64_MAX : low + width, 0};
 }
 
 double Histogram::percentile(double part) const {
