@@ -160,11 +160,10 @@ std::string list(const catalog::Catalog& catalog, const std::string& kind, bool 
 Result<int> catalog_verb(const CatalogCommand& command, const Console& console) {
   const std::string& kind = command.kind;
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
-    return Error{Error::Code::invalid_input, unknown_name("kind", kind, kinds), "racktwin catalog"};
+    return Error{Error::Code::invalid_input, unknown_name("kind", kind, kinds), "catalog"};
   if (kind == "list" && command.name)
     return Error{Error::Code::invalid_input,
-                 fmt::format("list takes no name, found \"{}\"", *command.name),
-                 "racktwin catalog"};
+                 fmt::format("list takes no name, found \"{}\"", *command.name), "catalog"};
   RACKTWIN_TRY(const catalog::Catalog catalog, catalog::Catalog::built_in());
   const auto show = [&](Json json, std::string_view title, const std::string& body) -> Result<int> {
     const auto figures = catalog.figures(title);

@@ -127,6 +127,8 @@ void declare(CLI::App& app, Flags& flags) {
   app.allow_extras();
 }
 
+const std::string nowhere;
+
 Error refused(std::string message, std::string where) {
   return {Error::Code::invalid_input, std::move(message), std::move(where)};
 }
@@ -147,7 +149,7 @@ std::vector<std::string> flag_names(const CLI::App& app) {
 
 // What CLI11 did not know what to do with.
 Error surplus(const CLI::App& verb, const std::vector<std::string>& extras) {
-  const std::string place = verb.get_parent() ? "racktwin " + verb.get_name() : "racktwin";
+  const std::string& place = verb.get_parent() ? verb.get_name() : nowhere;
   for (const std::string& extra : extras) {
     if (extra.size() < 2 || extra[0] != '-') continue;
     return refused(unknown_name("flag", extra.substr(0, extra.find('=')), flag_names(verb)), place);
@@ -157,12 +159,11 @@ Error surplus(const CLI::App& verb, const std::vector<std::string>& extras) {
 
 // A sentence for what CLI11 refuses: its message begins with the option's name.
 Error refusal_of(const CLI::App& verb, const CLI::ParseError& error) {
-  const std::string place = verb.get_parent() ? "racktwin " + verb.get_name() : "racktwin";
+  const std::string& place = verb.get_parent() ? verb.get_name() : nowhere;
   const std::string what = error.what();
   const std::string name = what.substr(0, what.find_first_of(": "));
   if (dynamic_cast<const CLI::RequiredError*>(&error))
-    return refused(fmt::format("{} is needed; see racktwin {} --help", name, verb.get_name()),
-                   place);
+    return refused(fmt::format("{} is needed; see racktwin {} --help", name, place), place);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
     const CLI::Option* option = name[0] == '-' ? verb.get_option_no_throw(name) : nullptr;
     return refused(option && option->count() > 1 ? fmt::format("{} is given twice", name)
@@ -181,7 +182,7 @@ Result<Command> chosen(const CLI::App& verb, Flags& flags) {
   const std::vector<std::string> actions = {"info", "convert"};
   const auto action = std::find(actions.begin(), actions.end(), flags.action);
   if (action == actions.end())
-    return refused(unknown_name("action", flags.action, actions), "racktwin trace");
+    return refused(unknown_name("action", flags.action, actions), "trace");
   flags.trace.action = static_cast<TraceCommand::Action>(action - actions.begin());
   return Command{std::move(flags.trace)};
 }

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "base/text.hpp"
 
@@ -29,13 +27,13 @@ Result<double> factor(const std::string& text, const char* flag, double most) {
                  flag);
 }
 
+}  // namespace
+
 bool sets(const std::vector<std::string>& assignments, std::string_view key) {
   return std::any_of(assignments.begin(), assignments.end(), [&](const std::string& assignment) {
     return assignment.substr(0, assignment.find('=')) == key;
   });
 }
-
-}  // namespace
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -97,25 +95,13 @@ Result<workload::TraceOptions> trace_options(const TraceFlags& flags,
   return options;
 }
 
-std::vector<std::string> trace_overrides(const std::string& path, const TraceFlags& flags,
-                                         const workload::TraceInfo& info,
-                                         const std::vector<std::string>& set) {
+std::string trace_override(const std::string& path, const TraceFlags& flags) {
   std::string load = fmt::format("load={{kind: trace, path: {}", quoted(path));
   if (flags.limit) load += ", limit: " + *flags.limit;
   if (flags.max_context) load += ", max_context: " + *flags.max_context;
-  load +=
-      fmt::format(", scaling: {{copies: {}, compress: {}, keep: {}}}}}", flags.copies.value_or("1"),
-                  flags.compress.value_or("1"), flags.keep.value_or("1"));
-  std::vector<std::string> overrides = {load};
-  const double span = std::ceil(info.scaled.span.in(unit::sec)) + 1;
-  // Sessions wait for their answers, so that they may take longer than when they were recorded.
-  const double horizon = info.closed_loop ? 4 * span + 86400 : span;
-  if (!sets(set, "horizon")) overrides.push_back(fmt::format("horizon={} s", horizon));
-  // About an hour of seconds to look at, whatever the span.
-  const double interval = std::max(1.0, std::ceil(span / 3600));
-  if (!sets(set, "series_interval"))
-    overrides.push_back(fmt::format("series_interval={} s", interval));
-  return overrides;
+  return load + fmt::format(", scaling: {{copies: {}, compress: {}, keep: {}}}}}",
+                            flags.copies.value_or("1"), flags.compress.value_or("1"),
+                            flags.keep.value_or("1"));
 }
 
 std::string trace_line(const workload::TraceInfo& info) {

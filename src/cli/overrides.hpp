@@ -21,11 +21,11 @@ Result<sim::Scenario> load_with(const std::string& scenario, std::vector<std::st
 Result<workload::TraceOptions> trace_options(const TraceFlags&,
                                              const std::optional<std::string>& seed);
 
-// What makes `path` the load of any scenario: the load itself and, unless `set` says otherwise,
-// a horizon that holds the whole trace and a sampling interval that suits it.
-std::vector<std::string> trace_overrides(const std::string& path, const TraceFlags&,
-                                         const workload::TraceInfo&,
-                                         const std::vector<std::string>& set);
+// The assignment that makes the trace at `path` the load of a scenario.
+std::string trace_override(const std::string& path, const TraceFlags&);
+
+// Whether one of the assignments ("racks=4") is of `key`.
+bool sets(const std::vector<std::string>& assignments, std::string_view key);
 
 // "mooncake (times in ms): 12,031 requests over 58.9 min; skipped 3: ...".
 std::string trace_line(const workload::TraceInfo&);

@@ -46,7 +46,10 @@ std::string ProgressLine::text(const sim::Progress& progress, double elapsed) co
 bool ProgressLine::tell(const sim::Progress& progress) {
   if (console_.stop_asked && console_.stop_asked()) return false;
   const double elapsed = now(console_) - start_;
-  if (!shown_ || elapsed < patience || elapsed - last_ < (one_line_ ? redraw : repeat * !!last_))
+  if (!shown_ || elapsed < patience ||
+      elapsed - last_ < (one_line_   ? redraw
+                         : last_ > 0 ? repeat
+                                     : 0))
     return true;
   last_ = elapsed;
   dirty_ = one_line_;

@@ -25,20 +25,22 @@ Result<Done> check_writable(const std::string& directory) {
   return Done{};
 }
 
-Result<sim::Scenario> scenario_of(const RunCommand& command, const Console& console) {
+Result<sim::Scenario> scenario_of(const RunCommand& command) {
   std::vector<std::string> overrides;
   const TraceFlags& flags = command.trace_flags;
   if (command.trace) {
-    RACKTWIN_TRY(const auto options, trace_options(flags, std::nullopt));
-    RACKTWIN_TRY(const auto info, workload::inspect_trace(*command.trace, options));
-    note(console, fmt::format("{}: {}", *command.trace, trace_line(info)));
-    overrides = trace_overrides(*command.trace, flags, info, command.set);
+    RACKTWIN_TRY_DONE(trace_options(flags, std::nullopt));
+    if (sets(command.set, "horizon"))
+      return Error{Error::Code::invalid_input,
+                   "a trace is replayed to its end, whatever the horizon; --limit N shortens it",
+                   "--set horizon"};
+    overrides.push_back(trace_override(*command.trace, flags));
   } else if (flags.copies || flags.compress || flags.keep || flags.limit || flags.max_context) {
     return Error{
         Error::Code::invalid_input,
         "--copies, --compress, --keep, --limit and --max-context fit a trace: give --trace "
         "FILE, or set load.scaling of a scenario that has one",
-        "racktwin run"};
+        "run"};
   }
   if (command.records) overrides.push_back("records=true");
   return load_with(command.scenario, std::move(overrides), command.seed, command.set);
@@ -48,7 +50,7 @@ Result<sim::Scenario> scenario_of(const RunCommand& command, const Console& cons
 
 Result<int> run_verb(const RunCommand& command, const Console& console) {
   if (command.out) RACKTWIN_TRY_DONE(check_writable(*command.out));
-  RACKTWIN_TRY(const sim::Scenario scenario, scenario_of(command, console));
+  RACKTWIN_TRY(const sim::Scenario scenario, scenario_of(command));
   RACKTWIN_TRY(const catalog::Catalog catalog, catalog::Catalog::built_in());
 
   ProgressLine progress(console, command.progress);
@@ -57,6 +59,9 @@ Result<int> run_verb(const RunCommand& command, const Console& console) {
   const auto result = sim::run(scenario, catalog, options);
   progress.clear();
   if (!result.ok()) return result.error();
+
+  if (command.json && result.value().trace)
+    note(console, "trace " + trace_line(*result.value().trace));
 
   std::vector<std::string> written;
   if (command.out) {

@@ -255,7 +255,6 @@ void describe(Archive& a, TraceLoad& v) {
   a.field("limit", v.options.limit, count_range);
   a.field("max_context", v.options.max_context, length_range);
   a.field("closed_loop_sessions", v.options.closed_loop_sessions);
-  a.field("seed", v.options.seed);
   if (Archive::reads && v.path.empty()) a.fail("path", "a trace needs the path of its file");
 }
 

@@ -17,9 +17,10 @@
 
 namespace racktwin::sim {
 
+// A trace is replayed to its end: the horizon does not cut it.
 struct TraceLoad {
   std::string path;
-  workload::TraceOptions options;
+  workload::TraceOptions options;  // its seed is the scenario's
   friend bool operator==(const TraceLoad&, const TraceLoad&) = default;
 };
 

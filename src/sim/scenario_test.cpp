@@ -273,7 +273,6 @@ std::variant<workload::Load, TraceLoad> load(Dice& dice, std::size_t slos) {
   if (dice.coin()) trace.options.limit = dice.whole(1, 1 << 20);
   if (dice.coin()) trace.options.max_context = dice.whole(1, 1 << 20);
   trace.options.closed_loop_sessions = dice.coin();
-  trace.options.seed = dice.bits();
   return trace;
 }
 
