@@ -51,7 +51,7 @@ Attention read_attention(Section at) {
   at.field("values_from_keys", a.values_from_keys);
   if (at.has("sparse")) {
     Section sparse = at.section("sparse");
-    a.sparse.emplace();
+    a.sparse = Attention::Sparse{};
     for (const char* key : {"index_heads", "index_dim", "topk"}) sparse.require(key);
     sparse.field("index_heads", a.sparse->index_heads, dimension);
     sparse.field("index_dim", a.sparse->index_dim, dimension);
@@ -59,7 +59,7 @@ Attention read_attention(Section at) {
   }
   if (at.has("state")) {
     Section state = at.section("state");
-    a.state.emplace();
+    a.state = Attention::State{};
     state.field("key_heads", a.state->key_heads, count);
     state.field("key_dim", a.state->key_dim, count);
     state.field("value_heads", a.state->value_heads, count);
