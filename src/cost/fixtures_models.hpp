@@ -29,14 +29,6 @@ inline Model llama_70b() {
           .layers = {{.count = 80, .attention = gqa(64, 8, 128), .ffn = {.intermediate = 28672}}},
           .max_position = 131072};
 }
-// meta-llama/Llama-2-7b-hf config.json
-inline Model llama2_7b() {
-  return {.name = "Llama-2-7B",
-          .hidden = 4096,
-          .vocabulary = 32000,
-          .layers = {{.count = 32, .attention = gqa(32, 32, 128), .ffn = {.intermediate = 11008}}},
-          .max_position = 4096};
-}
 // Qwen/Qwen3-235B-A22B-FP8 config.json
 inline Model qwen3_235b_fp8() {
   catalog::Attention attention = gqa(64, 4, 128);

@@ -35,6 +35,15 @@ TEST(MemoryPlan, tensor_parallelism_of_two_halves_weights_and_kv_but_not_the_sam
   EXPECT_NEAR(plan.value().kv.in(GiB), 71.29 - 7.48 - 3.58 - 1.26, 0.1);
 }
 
+// meta-llama/Llama-2-7b-hf config.json
+Model llama2_7b() {
+  return {.name = "Llama-2-7B",
+          .hidden = 4096,
+          .vocabulary = 32000,
+          .layers = {{.count = 32, .attention = gqa(32, 32, 128), .ffn = {.intermediate = 11008}}},
+          .max_position = 4096};
+}
+
 // vLLM 0.2, Llama-2-7B on an A100-80GB: 7,351 blocks of 16 tokens
 // (github.com/vllm-project/vllm/pull/2031). What torch does not see is not in that log: 0.9 GiB
 // is assumed, a range of 0.3 to 2 GiB stays within two per cent.

@@ -53,6 +53,12 @@ double quantise_bytes(Format weights, double elements) {
   return format == Format::bf16 ? 0 : elements * (bf16_bytes + format_bytes(format));
 }
 
+// MLA kernels multiply an 8-bit float cache as it is; 4-bit caches are widened to it.
+Format cache_math(Format kv) {
+  const Format math = numerics::info(kv).math;
+  return math == Format::fp8 || math == Format::nvfp4 ? Format::fp8 : Format::bf16;
+}
+
 struct Pass {  // of the model's own layers, or a later pass of the MTP module
   Driver tokens = Driver::tokens, prefill = Driver::prefill, decode = Driver::decode;
   Driver experts = Driver::experts, exchange = Driver::exchange;
@@ -185,7 +191,7 @@ void Walk::softmax_attention(const Attention& of) {
     row.kv.pair = of.sparse ? kv : latent ? 0 : kv / query_tile;
   }
   Row& row = add("attention_decode", OperatorKind::attention_decode, pass_.decode);
-  row.shape.format = latent ? numerics::info(of.kv).math : Format::bf16;
+  row.shape.format = latent ? cache_math(of.kv) : Format::bf16;
   row.bounded = of.window || of.sparse;
   row.flops.pair = 2 * heads * absorbed * pass_.queries;
   row.activations.token = heads * absorbed * bf16_bytes;
