@@ -107,8 +107,9 @@ TEST(Gpus, peaks_double_as_the_format_halves) {
   for (const std::string& name : catalog().gpus()) {
     const Gpu gpu = catalog().gpu(name).value();
     const double bf16 = gpu.peak_dense.at(Format::bf16).in(unit::TFLOPS);
-    if (const auto fp8 = gpu.peak_dense.find(Format::fp8); fp8 != gpu.peak_dense.end())
+    if (const auto fp8 = gpu.peak_dense.find(Format::fp8); fp8 != gpu.peak_dense.end()) {
       EXPECT_NEAR(fp8->second.in(unit::TFLOPS) / bf16, 2, 0.02) << name;
+    }
     // FP4 runs at twice FP8 on Blackwell and at about three times on Blackwell Ultra; a ratio
     // of four to FP8 would be the sparse headline.
     if (const auto fp4 = gpu.peak_dense.find(Format::nvfp4); fp4 != gpu.peak_dense.end()) {
@@ -181,12 +182,12 @@ TEST(Files, a_figure_without_a_source_does_not_load) {
              std::string(cluster_head) + "racks: {value: 3, origin: datasheet, source: shet}\n");
   EXPECT_EQ(
       folder.refusal(),
-      "clusters/c.yaml:5:44: unknown source \"shet\"; did you mean \"sheet\"? (known: sheet)");
+      "clusters/c.yaml:5:46: unknown source \"shet\"; did you mean \"sheet\"? (known: sheet)");
   folder.add("clusters/c.yaml", std::string(cluster_head) + "racks: 3\n");
   EXPECT_EQ(folder.refusal(), "clusters/c.yaml:5:8: racks needs a mapping, found \"3\"");
   folder.add("clusters/c.yaml",
              std::string(cluster_head) + "racks: {value: 0, origin: datasheet, source: sheet}\n");
-  EXPECT_EQ(folder.refusal(), "clusters/c.yaml:5:16: racks must be from 1 to 1000000, found \"0\"");
+  EXPECT_EQ(folder.refusal(), "clusters/c.yaml:5:16: value must be from 1 to 1000000, found \"0\"");
 }
 
 TEST(Files, a_mistake_is_refused_at_its_place) {
