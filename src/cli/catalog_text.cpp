@@ -18,6 +18,10 @@ std::string billions(double count) {
   return count >= 1e9 ? fmt::format("{:.1f} B", count / 1e9) : fmt::format("{:.1f} M", count / 1e6);
 }
 
+std::string whole(double count) {
+  return grouped(static_cast<std::int64_t>(count + 0.5));
+}
+
 std::string published(const std::optional<double>& count) {
   return count ? " (published: " + billions(*count) + ")" : "";
 }
@@ -38,13 +42,11 @@ std::string layer_text(const catalog::LayerGroup& group) {
   const catalog::Attention& a = group.attention;
   std::string text = fmt::format("  {:>3} x {}", group.count, attention_name(a));
   if (a.kind != catalog::AttentionKind::none)
-    text += fmt::format(" ({} heads{}, {})", a.heads,
-                        a.kind == catalog::AttentionKind::full
-                            ? fmt::format(", {} of KV, {} wide", a.kv_heads, a.head_dim)
-                            : "",
-                        numerics::info(a.weights).name);
+    text += fmt::format(" in {}", numerics::info(a.weights).name);
+  if (a.kind == catalog::AttentionKind::full)
+    text += fmt::format(" ({} heads, {} of KV, {} wide)", a.heads, a.kv_heads, a.head_dim);
   if (const double kv = catalog::kv_bytes_per_token(a); kv > 0)
-    text += fmt::format(", {:g} B of KV per token in {}", kv, numerics::info(a.kv).name);
+    text += fmt::format(", {} B of KV per token in {}", whole(kv), numerics::info(a.kv).name);
   return text + "; " + ffn_text(group.ffn) + "\n";
 }
 
@@ -88,15 +90,28 @@ std::string model_text(const catalog::Model& model) {
   line("active",
        billions(double(counted.active)) + " per token" + published(model.published_active));
   if (counted.mtp > 0) line("MTP", billions(double(counted.mtp)) + " besides");
-  line("KV cache", fmt::format("{:g} B per token", catalog::kv_bytes_per_token(model)));
+  line("KV cache", whole(catalog::kv_bytes_per_token(model)) + " B per token");
   if (const double state = catalog::state_bytes_per_sequence(model); state > 0)
-    line("state", fmt::format("{:g} B per sequence", state));
+    line("state", whole(state) + " B per sequence");
   line("longest", grouped(model.max_position) + " tokens");
   line("layers", fmt::format("{}, {} wide", model.layer_count(), model.hidden));
   for (const catalog::LayerGroup& group : model.layers) text += "  " + layer_text(group);
   for (const std::string& what : model.notes) line("note", what);
   if (!model.source.empty()) line("source", model.source);
   return text;
+}
+
+std::string wrapped(std::string_view head, const std::vector<std::string>& names) {
+  std::string text, line = std::string(head);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string word = names[i] + (i + 1 < names.size() ? ", " : "");
+    if (line.size() + word.size() > 100) {
+      text += line + "\n";
+      line.assign(head.size(), ' ');
+    }
+    line += word;
+  }
+  return text + line + "\n";
 }
 
 std::string figure_table(const std::vector<catalog::Figure>& figures) {

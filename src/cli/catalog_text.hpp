@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "catalog/catalog.hpp"
@@ -18,6 +19,9 @@ struct ModelFacts {
 ModelFacts facts_of(const catalog::Model&);
 
 std::string model_text(const catalog::Model&);
+
+// The names after `head`, in lines of at most 100 columns that stand below one another.
+std::string wrapped(std::string_view head, const std::vector<std::string>& names);
 
 // Key, value, where it is from; a line each.
 std::string figure_table(const std::vector<catalog::Figure>&);

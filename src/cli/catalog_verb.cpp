@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
@@ -75,6 +76,13 @@ Json json_of(const catalog::Engine& engine) {
           {"graph_sizes", engine.graph_sizes}};
 }
 
+// Whole where it is: 36864, not 36864.0.
+Json number(double value) {
+  return value == std::floor(value) && std::abs(value) < 9e15
+             ? Json(static_cast<std::int64_t>(value))
+             : Json(value);
+}
+
 Json json_of(const catalog::LayerGroup& group) {
   const catalog::Attention& a = group.attention;
   Json json = {{"count", group.count},
@@ -83,7 +91,7 @@ Json json_of(const catalog::LayerGroup& group) {
                {"kv_heads", a.kv_heads},
                {"head_dim", a.head_dim},
                {"window", a.window ? Json(*a.window) : Json(nullptr)},
-               {"kv_bytes_per_token", catalog::kv_bytes_per_token(a)},
+               {"kv_bytes_per_token", number(catalog::kv_bytes_per_token(a))},
                {"kv_format", numerics::info(a.kv).name},
                {"attention_format", numerics::info(a.weights).name},
                {"ffn_intermediate", group.ffn.intermediate},
@@ -107,14 +115,14 @@ Json json_of(const catalog::Model& model) {
   Json json = {{"name", model.name},
                {"total_params", counted.total},
                {"active_params", counted.active},
-               {"kv_bytes_per_token", catalog::kv_bytes_per_token(model)},
+               {"kv_bytes_per_token", number(catalog::kv_bytes_per_token(model))},
                {"layers", model.layer_count()},
                {"attention", facts.attention},
                {"experts", nullptr},
                {"published_total_params", optional(model.published_total)},
                {"published_active_params", optional(model.published_active)},
                {"mtp_params", counted.mtp},
-               {"state_bytes_per_sequence", catalog::state_bytes_per_sequence(model)},
+               {"state_bytes_per_sequence", number(catalog::state_bytes_per_sequence(model))},
                {"hidden", model.hidden},
                {"vocabulary", model.vocabulary},
                {"max_position", model.max_position},
@@ -150,7 +158,7 @@ std::string list(const catalog::Catalog& catalog, const std::string& kind, bool 
     if (each == "list" || (kind != "list" && each != kind)) continue;
     const std::vector<std::string> names = names_of(catalog, each);
     json[each + "s"] = names;
-    text += fmt::format("{:<9} {}\n", each + "s", fmt::join(names, ", "));
+    text += wrapped(fmt::format("{:<9} ", each + "s"), names);
   }
   return as_json ? dumped(json) : text;
 }

@@ -53,7 +53,7 @@ _racktwin() {{
     [[ ${{COMP_WORDS[i]}} != -* ]] && {{ verb=${{COMP_WORDS[i]}}; break; }}
   done
   case $verb in
-{})  esac
+{}  esac
   COMPREPLY=()
   case $prev in
     --trace) COMPREPLY=($(compgen -f -- "$cur")); return ;;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -23,7 +24,7 @@ Json json_of(const workload::TraceStats::Length& length) {
 Json json_of(const workload::TraceStats& stats) {
   return {{"requests", stats.requests},
           {"sessions", stats.sessions},
-          {"span_s", stats.span.in(unit::sec)},
+          {"span_s", static_cast<double>(std::llround(stats.span.in(unit::us))) / 1e6},
           {"cv", stats.cv},
           {"dispersion_1s", stats.dispersion_1s},
           {"dispersion_10s", stats.dispersion_10s},
