@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.hpp"
+#include "catalog/catalog.hpp"
 
 namespace racktwin::sim {
 namespace {
@@ -379,6 +380,36 @@ TEST(Scenario, every_scenario_in_the_binary_loads_and_reads_back) {
     EXPECT_EQ(back.value(), scenario.value()) << name;
     EXPECT_EQ(to_yaml(back.value()), to_yaml(scenario.value())) << name;
   }
+}
+
+TEST(Scenario, every_scenario_in_the_binary_names_what_the_catalogue_has) {
+  const auto catalog = catalog::Catalog::built_in();
+  ASSERT_TRUE(catalog.ok()) << catalog.error().text();
+  for (const std::string& name : scenario_names()) {
+    const auto scenario = load_scenario(name, {});
+    ASSERT_TRUE(scenario.ok());
+    const auto model = catalog.value().model(scenario.value().model);
+    EXPECT_TRUE(model.ok()) << name << ": " << model.error().text();
+    const auto system = catalog.value().system(scenario.value().system);
+    ASSERT_TRUE(system.ok()) << name << ": " << system.error().text();
+    int gpus = 0;
+    for (const serve::Pool& pool : scenario.value().deployment.pools) {
+      EXPECT_TRUE(catalog.value().engine(pool.engine).ok()) << name;
+      gpus += pool.replicas * pool.parallelism.gpus();
+    }
+    EXPECT_LE(gpus, scenario.value().racks * system.value().gpus_per_rack) << name;
+  }
+}
+
+TEST(Scenario, the_default_is_the_whole_reference_cluster) {
+  const auto scenario = load_scenario("default", {});
+  ASSERT_TRUE(scenario.ok());
+  EXPECT_EQ(scenario.value().racks, 64);
+  int gpus = 0;
+  for (const serve::Pool& pool : scenario.value().deployment.pools)
+    gpus += pool.replicas * pool.parallelism.gpus();
+  EXPECT_EQ(gpus, 4608);
+  EXPECT_EQ(scenario.value().horizon, 5 * unit::minute);
 }
 
 TEST(Scenario, a_name_that_is_none_is_refused_with_the_nearest) {
