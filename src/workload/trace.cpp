@@ -30,6 +30,8 @@ Result<Done> check(const TraceOptions& options) {
     return refuse("max_context", fmt::format("{} tokens are not >= 2", *options.max_context));
   if (options.concurrency && *options.concurrency < 1)
     return refuse("concurrency", fmt::format("{} sessions are not >= 1", *options.concurrency));
+  if (options.held_rows < 1)
+    return refuse("held_rows", fmt::format("{} rows are not >= 1", options.held_rows));
   if (options.block_tokens < 0 || options.block_tokens > (1 << 20))
     return refuse("block_tokens",
                   fmt::format("{} is not between 0 and 1048576", options.block_tokens));

@@ -43,6 +43,9 @@ struct TraceOptions {
   std::optional<std::int64_t> concurrency;
   std::string format;    // of trace_formats(); empty = as detected
   int block_tokens = 0;  // tokens per hash id where the file does not say; 0 = the format's
+  // A plain trace of more rows is not held (16 bytes a row) but read twice, in bounded memory.
+  // It must be sorted by time.
+  std::int64_t held_rows = std::int64_t{1} << 22;
   std::uint64_t seed = 1;
   friend bool operator==(const TraceOptions&, const TraceOptions&) = default;
 };

@@ -64,7 +64,7 @@ class WekaSession {
       if (entry.problem.empty() && is_agent(entry)) {
         if (const auto end = agent(entry, origin_s + *t, last, depth)) agents.push_back(*end);
       } else if (entry.problem.empty()) {
-        const auto done = request(entry, origin_s + *t, last, agents, first && !gate);
+        const auto done = request(entry, origin_s + *t, last, agents, first);
         if (done) {
           last = done;
           agents.clear();
@@ -129,7 +129,9 @@ class WekaSession {
     const std::uint32_t row = table_.add(ns_of(at_s), *isl, *osl);
     table_.set_session(session_);
     add_ids(entry, *isl);
-    if (!opens || last) wait(row, at_s, think, last, agents);
+    // A think time counts from an answer of the same line.
+    if (opens) think.reset();
+    if (last || !agents.empty()) wait(row, at_s, think, last, agents);
     think_skipped_ = false;
     return End{row, at_s + api.value_or(0)};
   }

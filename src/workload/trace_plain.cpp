@@ -14,7 +14,6 @@
 namespace racktwin::workload {
 namespace {
 
-constexpr std::size_t held_rows = std::size_t{4} << 20;         // 64 MiB of columns
 constexpr std::size_t most_held_rows = std::size_t{128} << 20;  // where copies need them all
 constexpr std::size_t most_columns = 64;
 
@@ -274,6 +273,7 @@ class Filter {
     ++given_;
     return !options_.max_context || row.isl + row.osl <= *options_.max_context;
   }
+  bool scales() const { return options_.scaling.keep < 1 || options_.scaling.compress != 1; }
   bool kept() { return options_.scaling.keep >= 1 || thin_.uniform() < options_.scaling.keep; }
   std::int64_t scaled(std::int64_t ns) const {
     const double compress = options_.scaling.compress;
@@ -425,7 +425,7 @@ struct Scan {
     longest = std::max(longest, row.osl);
     if (!filter.kept()) return;
     ++kept;
-    scaled.add(filter.scaled(row.ns - origin), row.isl, row.osl);
+    if (filter.scales()) scaled.add(filter.scaled(row.ns - origin), row.isl, row.osl);
   }
   void stop_holding(Filter& filter) {
     held = false;
@@ -465,7 +465,7 @@ Result<Trace> open_plain(const Input& input, const std::string& format,
         return Error{Error::Code::invalid_input,
                      fmt::format("is earlier than the row before it; a trace of more than {} "
                                  "rows must be sorted by time",
-                                 held_rows),
+                                 options.held_rows),
                      input.at(rows.line())};
       scan.measure(row, filter);
       continue;
@@ -476,7 +476,8 @@ Result<Trace> open_plain(const Input& input, const std::string& format,
           Error::Code::invalid_input,
           fmt::format("has more than {} rows: too many to hold for copies", most_held_rows),
           input.name};
-    if (scan.table.rows() >= held_rows && scan.sorted && options.scaling.copies == 1)
+    if (static_cast<std::int64_t>(scan.table.rows()) > options.held_rows && scan.sorted &&
+        options.scaling.copies == 1)
       scan.stop_holding(filter);
   }
   if (rows.error) return *rows.error;
@@ -487,7 +488,7 @@ Result<Trace> open_plain(const Input& input, const std::string& format,
   trace.info.format = scan.table.format;
   trace.info.time_unit = scan.table.time_unit;
   trace.info.stats = scan.tally.result();
-  trace.info.scaled = scan.scaled.result();
+  trace.info.scaled = filter.scales() ? scan.scaled.result() : trace.info.stats;
   trace.info.skipped = scan.table.skipped;
   RACKTWIN_TRY(std::unique_ptr<Bytes> again, input.open());
   PlainRows second(std::move(again), input, format);
