@@ -138,14 +138,16 @@ void headline(Page& page, const RunResult& result) {
       page.item("SLO", fmt::format("{}: no request of this class ended", slo.name));
     } else {
       page.item("SLO",
-                fmt::format("{} {}: {} of {} requests good, {} asked; {}", slo.name,
+                fmt::format("{} {}: {} of {} requests good, {} asked", slo.name,
                             slo.met() ? "met" : "MISSED", percent(slo.reached()),
-                            grouped(slo.requests), percent(slo.attainment), bounds(slo)),
+                            grouped(slo.requests), percent(slo.attainment)),
                 slo.met() ? Tone::good : Tone::bad);
-      if (slo.good < slo.requests)
-        page.item("", fmt::format("missed: TTFT {}, TPOT {}, E2E {}, not served {}",
-                                  grouped(slo.missed_ttft), grouped(slo.missed_tpot),
-                                  grouped(slo.missed_e2e), grouped(slo.not_served)));
+      page.item(
+          "", bounds(slo) + (slo.good == slo.requests
+                                 ? "; none missed"
+                                 : fmt::format("; missed: TTFT {}, TPOT {}, E2E {}, not served {}",
+                                               grouped(slo.missed_ttft), grouped(slo.missed_tpot),
+                                               grouped(slo.missed_e2e), grouped(slo.not_served))));
     }
   }
   if (const double good = goodput(metrics, metrics.goodput.in(unit::per_second));

@@ -112,6 +112,7 @@ export function timeChart(time, options) {
     scales: {x: {time: false}, y: {range: [0, top]}},
     legend: {live: true},
     cursor: {drag: {x: true, y: false}, focus: {prox: 24}, sync: {key: 'time'}},
+    hooks: {draw: [loadEdges]},
     axes: axes({xTick: clock, xSteps: clockSteps, yTick: options.yTick ?? short}),
     series: [{label: 'time', value: (_, at) => (at === null ? '–' : clock(at))},
              ...shown.map((each, i) => seriesOf({...each, solid: shown.length === 1}, i))],
@@ -119,6 +120,29 @@ export function timeChart(time, options) {
   return frame(options, box, dataTable(options.title, ['time', ...shown.map((each) => each.label)],
       () => time.map((at, row) => [clock(at), ...shown.map((each) =>
           (each.values[row] === null ? '–' : each.format(each.values[row])))])));
+}
+
+// Where the load begins and ends, so that filling and emptying are told from the state between.
+let edges = [];
+export function markLoad(from, to) {
+  edges = [from, to];
+}
+
+function loadEdges(plot) {
+  const {ctx, bbox} = plot;
+  ctx.save();
+  ctx.strokeStyle = colour('ink-soft');
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+  for (const at of edges) {
+    const x = Math.round(plot.valToPos(at, 'x', true));
+    if (x <= bbox.left + 2 || x >= bbox.left + bbox.width - 2) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
 }
 
 // Vertical marks drawn over a distribution: percentiles, and bounds asked for.

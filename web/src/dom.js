@@ -48,11 +48,11 @@ export function table(caption, heads, rows, options = {}) {
 }
 
 // A table that is only built when it is opened: the numbers behind a chart.
-export function dataTable(caption, heads, rowsOf) {
-  const details = h('details', {class: 'data'}, h('summary', {}, 'Data table'));
+export function dataTable(caption, heads, rowsOf, options = {}) {
+  const details = h('details', {class: 'data'}, h('summary', {}, options.label ?? 'Data table'));
   details.addEventListener('toggle', () => {
     if (details.open && details.children.length === 1)
-      details.append(table(caption, heads, rowsOf(), {wide: true}));
+      details.append(table(caption, heads, rowsOf(), {...options, wide: true}));
   });
   return details;
 }

@@ -1,7 +1,7 @@
 // What the people who run the cluster look at: pools, where GPU time goes, racks, transfers.
 import {legend, stackedBar} from './bars.js';
 import {timeChart} from './charts.js';
-import {figure, h, section, table} from './dom.js';
+import {dataTable, figure, h, section, table} from './dom.js';
 import {amount, gigabytes, grouped, milliseconds, percent, shape, unit} from './format.js';
 import {rackMap} from './rackmap.js';
 
@@ -43,20 +43,28 @@ const stepTotal = (pool) => pool.time_per_step_ms.total ?? 0;
 const kindColours = {gemm: 'compute', expert_gemm: 'c1', attention_prefill: 'memory', attention_decode: 'memory',
                      elementwise: 'overhead', collective: 'network'};
 
+const operatorHeads = ['operator', 'kind', '', 'time', 'layers', 'format', 'utilisation', 'origin'];
+
+// The ones that take longest at once; all, in the order of the step, on demand.
 function operators(data, pool, i) {
   const rows = pool.typical_step;
   if (rows.length === 0) return null;
   const longest = Math.max(...rows.map((row) => row.total_ms));
-  return h('details', {class: 'operators', open: data.summary.pools.length <= 2},
-      h('summary', {}, `A typical step of ${pool.name}, operator by operator`),
-      table(`Operators of ${pool.name}`, ['operator', 'kind', '', 'time', 'layers', 'format', 'utilisation', 'origin'],
-          rows.map((row, j) => [
-            row.name, row.kind.replace('_', ' '),
-            h('span', {class: 'spark', 'aria-hidden': 'true'},
-              h('i', {style: `width:${100 * row.total_ms / longest}%;--part:var(--${kindColours[row.kind]})`})),
-            figure(data, `pools.${i}.typical_step.${j}.total_ms`, milliseconds), grouped(row.layers), row.format,
-            percent(row.utilisation), h('span', {class: `origin ${row.origin}`, title: row.source}, row.origin)]),
-          {wide: true, left: 3, class: 'tight'}));
+  const cells = (row, j) => [
+    row.name, row.kind.replace('_', ' '),
+    h('span', {class: 'spark', 'aria-hidden': 'true'},
+      h('i', {style: `width:${100 * row.total_ms / longest}%;--part:var(--${kindColours[row.kind]})`})),
+    figure(data, `pools.${i}.typical_step.${j}.total_ms`, milliseconds), grouped(row.layers), row.format,
+    percent(row.utilisation), h('span', {class: `origin ${row.origin}`, title: row.source}, row.origin)];
+  const shown = 8;
+  const largest = rows.map((row, j) => ({row, j})).sort((a, b) => b.row.total_ms - a.row.total_ms).slice(0, shown);
+  return h('div', {class: 'operators'},
+      h('h3', {}, `A typical step of ${pool.name}`, h('span', {class: 'sub'},
+          rows.length > shown ? `the ${shown} longest of ${rows.length} operators` : 'operator by operator')),
+      table(`Longest operators of ${pool.name}`, operatorHeads, largest.map(({row, j}) => cells(row, j)),
+            {wide: true, left: 3, class: 'tight'}),
+      rows.length > shown && dataTable(`All operators of ${pool.name}`, operatorHeads, () => rows.map(cells),
+                                       {label: 'All operators, in the order of the step', left: 3, class: 'tight'}));
 }
 
 function memoryBar(pool) {
@@ -76,7 +84,7 @@ function onePool(data, pool, i) {
   const time = data.series.time_s;
   const of = (key, format) => figure(data, `pools.${i}.${key}`, format);
   const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
-  const tiers = Object.entries(pool.reused_by_tier).map(([tier, tokens]) => `${tier} ${grouped(tokens)}`).join(', ');
+  const tiers = Object.entries(pool.reused_by_tier).filter(([, tokens]) => tokens > 0).map(([tier, tokens]) => `${tier} ${grouped(tokens)}`).join(', ');
   return h('article', {class: 'pool', 'aria-label': `Pool ${pool.name}`},
       h('h3', {}, pool.name, roleTag(pool.role), h('span', {class: 'sub'},
           `${grouped(pool.replicas)} × ${shape(pool.parallelism)} = ${grouped(pool.gpus)} GPUs · ${pool.engine}`)),
@@ -108,7 +116,7 @@ export function racks(data) {
   return section('racks', 'Racks', 'Racks',
       `${grouped(cluster.racks)} ${cluster.racks === 1 ? 'rack' : 'racks'}, ${grouped(cluster.gpus)} GPUs, ${grouped(cluster.gpus_used)} in use. Every cell is a GPU; the bar over a rack says which pool it serves.`,
       h('ul', {class: 'legend'}, ['prefill', 'decode', 'mixed'].map((role) =>
-          h('li', {}, h('i', {style: `--part:var(--${role})`}), role === 'mixed' ? 'mixed or both' : role))),
+          h('li', {}, h('i', {style: `--part:var(--${role})`}), role))),
       rackMap(data));
 }
 

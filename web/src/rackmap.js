@@ -67,8 +67,9 @@ class Layout {
   }
 }
 
-const roles = {prefill: 'prefill', decode: 'decode', mixed: 'mixed'};
-const roleColour = (label) => (label.includes('+') ? 'mixed' : roles[label] ?? 'ink-soft');
+// "prefill+decode" has both colours, side by side.
+const roles = ['prefill', 'decode', 'mixed'];
+const roleColours = (label) => label.split('+').map((role) => (roles.includes(role) ? role : 'ink-soft'));
 
 export function rackMap(data) {
   const racks = data.summary.racks;
@@ -150,8 +151,10 @@ export function rackMap(data) {
 function drawRack(context, layout, rack, gpus, index) {
   const {x, y} = layout.corner(index);
   const width = layout.across * layout.cellWidth;
-  context.fillStyle = colour(roleColour(rack.label));
-  context.fillRect(x, y + 14, width, 2.5);
+  roleColours(rack.label).forEach((role, i, all) => {
+    context.fillStyle = colour(role);
+    context.fillRect(x + i * width / all.length, y + 14, width / all.length, 2.5);
+  });
   context.fillStyle = colour('ink-soft');
   context.font = '10px system-ui, sans-serif';
   const number = String(rack.rack).padStart(2, '0');

@@ -22,6 +22,7 @@ export function load(data) {
         summary.steady === null ? 'Input ' : 'Over the whole run, filling and emptying included: input ', figure(data, 'input_throughput', perSecond), ', output ',
         figure(data, 'output_throughput', perSecond), ', together ',
         figure(data, 'total_token_throughput', perSecond), '.'),
+      summary.steady !== null && h('p', {class: 'note'}, 'Dashed uprights: where the load begins and ends.'),
       h('div', {class: 'charts'},
         timeChart(time, {title: 'Token throughput', unit: 'tok/s', note, series: [
           {label: 'output', values: series.output_tokens_per_s, colour: 'c1', format: perSecond},
