@@ -59,6 +59,8 @@ Findings module_table(const std::vector<File>&);
 Findings figures_without_source(const File&);
 // Relative links of *.md lead to a file or folder of `paths`, and to a heading where they say so.
 Findings broken_links(const File&, const std::vector<File>&, const std::set<std::string>& paths);
+// Tests that docs/invariants.md names as `Suite.test` and that no source defines.
+Findings missing_tests(const File&, const std::vector<File>&);
 // Every scenario has a golden output: scenarios/NAME.expected or test/golden/NAME.expected.
 Findings untested_scenarios(const std::set<std::string>& paths);
 

@@ -218,6 +218,14 @@ TEST(Links, must_lead_to_a_file_and_a_heading) {
   EXPECT_THAT(lines(broken_links(files[1], files, paths)), ElementsAre(3, 4, 9));
 }
 
+TEST(MissingTests, are_those_that_the_invariants_name_and_nobody_wrote) {
+  const File document = make_file("docs/invariants.md", "| `A.b`, `A.c` |\n| `D.e` `x.y` |\n");
+  const std::vector<File> files = {
+      make_file("src/a/b_test.cpp", "TEST(A, b) {}\nTEST_P(D, e) {}\n"),
+      make_file("src/a/c.cpp", "TEST(A, c) {}\n")};
+  EXPECT_THAT(lines(missing_tests(document, files)), ElementsAre(1));
+}
+
 TEST(Scenarios, need_a_golden_output) {
   EXPECT_THAT(untested_scenarios({"scenarios/a.yaml", "scenarios/a.expected"}), IsEmpty());
   EXPECT_THAT(untested_scenarios({"scenarios/a.yaml", "test/golden/a.expected"}), IsEmpty());

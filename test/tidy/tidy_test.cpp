@@ -32,7 +32,7 @@ const std::set<std::string>& paths() {
       for (fs::path path = file.path; !path.empty(); path = path.parent_path())
         found.insert(path.generic_string());
     }
-    for (const char* folder : {"scenarios", "test/golden"}) {
+    for (const char* folder : {"scenarios", "test/golden", "docs"}) {
       const fs::path root = RACKTWIN_SOURCE_DIR;
       if (!fs::exists(root / folder)) continue;
       for (const auto& entry : fs::recursive_directory_iterator(root / folder))
@@ -90,6 +90,9 @@ TEST(Tidy, every_figure_has_a_source) {
 }
 TEST(Tidy, links_of_documents_lead_somewhere) {
   expect_none_of([](const File& file) { return broken_links(file, tree(), paths()); });
+}
+TEST(Tidy, tests_that_the_invariants_name_exist) {
+  expect_none_of([](const File& file) { return missing_tests(file, tree()); });
 }
 TEST(Tidy, every_scenario_has_a_golden_output) {
   expect_none(untested_scenarios(paths()));

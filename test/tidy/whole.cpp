@@ -225,6 +225,36 @@ Findings broken_links(const File& file, const std::vector<File>& files,
   return findings;
 }
 
+Findings missing_tests(const File& file, const std::vector<File>& files) {
+  Findings findings;
+  if (file.path != "docs/invariants.md") return findings;
+  std::set<std::string> defined;
+  for (const File& source : files) {
+    if (!source.is_test()) continue;
+    const auto words = words_of(source.code);
+    for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+      const std::string_view macro = words[i].text;
+      if (macro == "TEST" || macro == "TEST_P" || macro == "TEST_F" || macro == "RC_GTEST_PROP")
+        defined.insert(fmt::format("{}.{}", words[i + 1].text, words[i + 2].text));
+    }
+  }
+  int number = 0;
+  for (const std::string_view line : lines_of(file.text)) {
+    ++number;
+    for (std::size_t begin = line.find('`'); begin != std::string_view::npos;) {
+      const std::size_t end = line.find('`', begin + 1);
+      if (end == std::string_view::npos) break;
+      const std::string name(line.substr(begin + 1, end - begin - 1));
+      const bool is_test = std::isupper(static_cast<unsigned char>(name[0])) != 0 &&
+                           name.find('.') != std::string::npos;
+      if (is_test && !defined.contains(name))
+        findings.push_back({file.path, number, name + " is no test"});
+      begin = line.find('`', end + 1);
+    }
+  }
+  return findings;
+}
+
 Findings untested_scenarios(const std::set<std::string>& paths) {
   Findings findings;
   for (const std::string& path : paths) {

@@ -45,12 +45,14 @@ std::vector<Ban> make_bans() {
                        const std::vector<std::string>& allowed, const std::string& instead) {
     for (std::string& word : words) bans.push_back({std::move(word), when, allowed, instead});
   };
-  const std::string check = "src/base/check.hpp", cli = "src/cli/", replay = "fuzz/replay.cpp";
+  const std::string check = "src/base/check.hpp", cli = "src/cli/", replay = "fuzz/replay.cpp",
+                    swarm = "test/swarm/main.cpp";
   add({"cout", "cerr", "clog"}, standard, {cli}, "the library never prints; return text");
-  add({"printf", "puts", "putchar"}, called, {cli}, "the library never prints; return text");
-  add({"fprintf", "fputs"}, called, {cli, check, replay}, "the library never prints; return text");
+  add({"printf", "puts", "putchar"}, called, {cli, swarm}, "the library never prints; return text");
+  add({"fprintf", "fputs"}, called, {cli, check, replay, swarm},
+      "the library never prints; return text");
   add({"exit", "_exit", "quick_exit", "terminate"}, called, {cli}, "only cli/ ends the program");
-  add({"abort"}, called, {check}, "RACKTWIN_CHECK");
+  add({"abort"}, called, {check, "src/workload/trace_test_tools.hpp"}, "RACKTWIN_CHECK");
   add({"assert"}, called, {}, "RACKTWIN_CHECK, which stays on in release builds");
   add({"throw"}, always, {}, "Result for bad input, RACKTWIN_CHECK for a broken invariant");
   add({"catch"}, always, wrapping_files(),
