@@ -183,6 +183,11 @@ std::optional<Error> unreadable(std::string_view text, const std::string& name) 
   };
   if (text.size() > size_limit)
     return error(fmt::format("{} bytes of YAML; at most 64 MiB are read", text.size()), name);
+  // Each value ends at a line or a comma, but for the last of a bracket.
+  const auto ends =
+      std::count_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == ','; });
+  if (static_cast<std::size_t>(ends) > node_limit)
+    return error(fmt::format("{} lines and commas; at most {} are read", ends, node_limit), name);
   std::int64_t brackets = 0;
   int line = 1;
   std::size_t line_start = 0;

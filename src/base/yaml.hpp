@@ -89,7 +89,7 @@ class Section {
 
 class Document {
  public:
-  // Refused: a directory, a text over 64 MiB or with over two million values, malformed
+  // Refused: a directory, a text over 64 MiB or over two million lines or values, malformed
   // YAML, several documents, a duplicate key, an anchor inside itself, nesting deeper than
   // 100 levels, and binary junk. Aliases share their value: no text grows by them.
   static Result<Document> open(const std::string& path);

@@ -202,8 +202,8 @@ TEST(Yaml, hostile_texts_are_bounded) {
     EXPECT_NE(refusal(dashes).find("nested deeper than 100 levels"), std::string::npos);
   }
   EXPECT_NE(refusal(std::string((64u << 20) + 1, 'a')).find("at most 64 MiB"), std::string::npos);
-  EXPECT_NE(refusal("a: [" + std::string(2 * 2'100'000, ',') + "]").find("f.yaml:"),
-            std::string::npos);
+  EXPECT_EQ(refusal("a: [" + std::string(2'100'000, ',') + "]"),
+            "f.yaml: 2100000 lines and commas; at most 2000000 are read");
 }
 
 TEST(Yaml, set_replaces_and_adds_as_if_the_file_had_said_so) {
