@@ -51,6 +51,13 @@ bool Simulation::cancel(EventId id) {
   return true;
 }
 
+bool Simulation::more_now(Phase phase) {
+  while (!queue_.empty() && slots_[queue_.top().slot].order != queue_.top().order)
+    queue_.pop();  // cancelled
+  return !queue_.empty() && queue_.top().ns == now_.ns() &&
+         (queue_.top().order >> phase_shift) <= static_cast<std::uint64_t>(phase) + 1;
+}
+
 void Simulation::run_until(Instant horizon) {
   RACKTWIN_CHECK(horizon >= now_);
   stopped_ = false;

@@ -174,6 +174,35 @@ TEST(Simulation, an_event_may_cancel_another_of_its_own_instant) {
   EXPECT_TRUE(pair.simulation.idle());
 }
 
+TEST(Simulation, tells_whether_the_present_instant_is_over) {
+  struct Watch {
+    Simulation simulation;
+    EventId later;
+    std::vector<bool> quiet, more_completions, more_decisions;
+    void look(std::uint64_t) {
+      quiet.push_back(simulation.quiet());
+      more_completions.push_back(simulation.more_now(Phase::completion));
+      more_decisions.push_back(simulation.more_now(Phase::decision));
+    }
+    void cancel(std::uint64_t) { EXPECT_TRUE(simulation.cancel(later)); }
+    EventId add(std::int64_t ns, Phase phase) {
+      return simulation.at(Instant::at_ns(ns), phase, bind<&Watch::look>(*this));
+    }
+  } watch;
+  watch.add(5, Phase::completion);  // a second completion and a decision are still to come
+  watch.add(5, Phase::completion);  // the decision
+  watch.add(5, Phase::decision);    // nothing at 5
+  watch.add(6, Phase::completion);  // a decision that is cancelled before the next look
+  watch.later = watch.add(6, Phase::decision);
+  watch.simulation.at(Instant::at_ns(6), Phase::failure, bind<&Watch::cancel>(watch));
+  watch.simulation.run_until(Instant::at_ns(9));
+  EXPECT_EQ(watch.more_completions, (std::vector<bool>{true, false, false, false}));
+  EXPECT_EQ(watch.more_decisions, (std::vector<bool>{true, true, false, false}));
+  EXPECT_EQ((std::vector<bool>(watch.quiet.begin(), watch.quiet.begin() + 3)),
+            (std::vector<bool>{false, false, true}));
+  EXPECT_TRUE(watch.simulation.quiet());
+}
+
 TEST(SimulationDeathTest, the_past_an_empty_action_and_a_horizon_behind_the_clock_are_refused) {
   Recorder recorder;
   recorder.run_until(10);
