@@ -99,6 +99,7 @@ class Cluster {
     std::vector<std::uint32_t> members;
     std::vector<std::unique_ptr<Router>> routers;
     std::vector<std::vector<ReplicaView>> views;  // [router][member]
+    bool one_pool = true;                         // the members are of one shape
     bool scraping = false;                        // a scrape is due
     bool had_prompts = false;  // views may carry cached_tokens of an earlier request
   };
@@ -124,7 +125,8 @@ class Cluster {
 
   void wake(std::uint32_t seat);
   void due_begin(std::uint32_t seat);
-  void apply(std::uint32_t seat);
+  void apply(std::uint32_t seat, Replica::Outcome);
+  bool holds(const Group&, const Active&) const;
   void on_begin(std::uint64_t seat);
   void on_end(std::uint64_t seat);
   void on_loaded(std::uint64_t request);
@@ -140,7 +142,9 @@ class Cluster {
   std::array<Group, 2> groups_;
   std::vector<std::pair<std::size_t, std::size_t>> near_;  // [domain]: decode members first, count
   std::deque<ActiveIndex> pending_;  // prefilled, waiting for a decode slot, first come first
-  Replica::Outcome outcome_;
+  // Replicas whose step has ended at this instant: their outcomes are applied together, in
+  // order of seat, so that what happens does not depend on when an end was scheduled.
+  std::vector<std::pair<std::uint32_t, Replica::Outcome>> ended_;
   TransferStats transfers_;
   std::int64_t moved_tokens_ = 0;
   bool disaggregated_ = false;

@@ -29,7 +29,7 @@ bool Cluster::try_range(ActiveIndex i, std::size_t first, std::size_t count, boo
   const std::uint16_t intake_router = table_[i].router;
   std::vector<std::uint32_t> excluded;
   std::optional<std::uint32_t> taken;
-  for (std::size_t k = 0; k < count && !taken; ++k) {
+  while (!taken) {
     const auto choice = choose(decode, i, first, count);
     if (!choice) break;
     Seat& seat = *seats_[*choice];
@@ -37,8 +37,14 @@ bool Cluster::try_range(ActiveIndex i, std::size_t first, std::size_t count, boo
     if (seat.replica.reserve(i)) {
       taken = choice;
     } else {
-      for (auto& views : group.views) views[seat.view].accepts = false;
-      excluded.push_back(*choice);
+      // From here on only those are asked for that have room.
+      for (const ReplicaView& view : std::span(group.views[0]).subspan(first, count)) {
+        Seat& other = *seats_[view.id.index];
+        other.replica.catch_up(simulation_.now().ns());
+        if (!view.accepts || other.replica.has_room(table_[i])) continue;
+        for (auto& views : group.views) views[other.view].accepts = false;
+        excluded.push_back(view.id.index);
+      }
     }
   }
   for (const std::uint32_t s : excluded) refresh(s);
@@ -116,17 +122,18 @@ void Cluster::on_transferred(std::uint64_t request) {
   wake(a.replica);
 }
 
-// Room has been made on decode replica `s`: those who wait come in, first come first.
+// Room has been made on decode replica `s`: those who wait come in, first come first. The first
+// in line has been refused by every other replica since that one made room.
 void Cluster::pump(std::uint32_t s) {
   Seat& seat = *seats_[s];
-  while (!pending_.empty() && seat.replica.free_slots() > 0) {
-    const ActiveIndex i = pending_.front();
-    if (!seat.replica.reserve(i)) return;
-    pending_.pop_front();
-    table_[i].decode_router =
-        static_cast<std::uint16_t>(table_[i].id.index % groups_[decode].routers.size());
-    start_transfer(i, s, false);
-  }
+  const ActiveIndex i = pending_.front();
+  if (seat.replica.free_slots() <= 0 || !seat.replica.reserve(i)) return;
+  pending_.pop_front();
+  table_[i].decode_router =
+      static_cast<std::uint16_t>(table_[i].id.index % groups_[decode].routers.size());
+  start_transfer(i, s, false);
+  // Who is first now may be smaller, and fit where the one before did not.
+  while (!pending_.empty() && try_hand_over(pending_.front(), false)) pending_.pop_front();
 }
 
 void Cluster::give_up_all() {

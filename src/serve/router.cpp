@@ -35,24 +35,33 @@ Choice least(Views views, Rng& rng, Cost cost) {
   return best;
 }
 
+// For tables by replica: a router may be asked about some of its pool only.
+std::size_t ids_below(Views views) {
+  std::uint32_t most = 0;
+  for (const ReplicaView& view : views) most = std::max(most, view.id.index);
+  return std::size_t{most} + 1;
+}
+
 double load(const ReplicaView& view) {
   return view.waiting + view.running;
 }
 
+// The one whose turn was longest ago: right also where a request may only go to some of them.
 class RoundRobin final : public Router {
  public:
   Choice route(const RequestView&, Views views) override {
-    for (std::size_t k = 0; k < views.size(); ++k) {
-      const std::size_t i = (next_ + k) % views.size();
-      if (!views[i].accepts) continue;
-      next_ = i + 1;
-      return i;
-    }
-    return std::nullopt;
+    last_turn_.resize(std::max(last_turn_.size(), ids_below(views)));
+    Choice best;
+    for (std::size_t i = 0; i < views.size(); ++i)
+      if (views[i].accepts && (!best || turn_of(views[i]) < turn_of(views[*best]))) best = i;
+    if (best) last_turn_[views[*best].id.index] = ++turn_;
+    return best;
   }
 
  private:
-  std::size_t next_ = 0;
+  std::uint64_t turn_of(const ReplicaView& view) const { return last_turn_[view.id.index]; }
+  std::vector<std::uint64_t> last_turn_;  // [replica]
+  std::uint64_t turn_ = 0;
 };
 
 class Random final : public Router {
@@ -172,9 +181,9 @@ class CacheAware final : public Router {
  public:
   CacheAware(const RouterSpec& spec, Rng rng) : spec_(spec), rng_(rng) {}
   Choice route(const RequestView& request, Views views) override {
-    trees_.resize(std::max(trees_.size(), views.size()));
+    trees_.resize(std::max(trees_.size(), ids_below(views)));
     const Choice choice = choose(request, views);
-    if (choice) remember(trees_[*choice], request);
+    if (choice) remember(trees_[views[*choice].id.index], request);
     return choice;
   }
 
@@ -195,7 +204,7 @@ class CacheAware final : public Router {
     std::size_t best_match = 0;
     for (std::size_t i = 0; i < views.size(); ++i) {
       if (!views[i].accepts) continue;
-      const std::size_t match = matched(trees_[i], request);
+      const std::size_t match = matched(trees_[views[i].id.index], request);
       if (match > best_match) {
         best = i;
         best_match = match;
@@ -204,7 +213,7 @@ class CacheAware final : public Router {
     const auto asked = static_cast<double>(request.blocks.size());
     if (best && static_cast<double>(best_match) > spec_.cache_threshold * asked) return best;
     const auto tree_size = [&](const ReplicaView& view) {
-      return static_cast<double>(trees_[static_cast<std::size_t>(&view - views.data())].size());
+      return static_cast<double>(trees_[view.id.index].size());
     };
     return least(views, rng_, tree_size);
   }
@@ -232,7 +241,7 @@ class CacheAware final : public Router {
   }
   RouterSpec spec_;
   Rng rng_;
-  std::vector<LruIndex> trees_;
+  std::vector<LruIndex> trees_;  // [replica]
 };
 
 Rng stream(std::uint64_t seed, std::uint64_t index) {

@@ -38,7 +38,8 @@ struct ReplicaView {
 class Router {
  public:
   virtual ~Router() = default;
-  // `replicas` is not empty and in order of id.
+  // `replicas` is not empty, in order of GPU, each id once; it may be a part of the pool, and
+  // another part the next time.
   virtual std::optional<std::size_t> route(const workload::RequestView&,
                                            std::span<const ReplicaView> replicas) = 0;
 };
