@@ -113,6 +113,8 @@ Model assemble(const HfObject& config, const HfObject& text, const HfFormats& fo
   }
   model.embedding = formats.plain();
   model.head = model.tied_embeddings ? formats.plain() : formats.outside("lm_head");
+  model.total_counts = shape.total_counts;
+  model.active_counts = shape.active_counts;
   model.notes = std::move(shape.notes);
   for (const std::string& note : formats.notes()) model.notes.push_back(note);
   note_other_parts(config, model);

@@ -218,6 +218,23 @@ TEST(HfConfig, an_interleaved_llama4_has_its_experts_in_every_other_layer) {
   EXPECT_NEAR(static_cast<double>(parameters(model.value()).active), 17e9, 0.5e9);
 }
 
+TEST(HfConfig, counts_are_compared_the_way_the_publisher_counts) {
+  const auto model = imported(R"({"architectures": ["Glm4MoeForCausalLM"], "hidden_size": 5120,
+    "num_hidden_layers": 92, "num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128,
+    "attention_bias": true, "use_qk_norm": true, "intermediate_size": 12288,
+    "moe_intermediate_size": 1536, "n_routed_experts": 160, "n_shared_experts": 1,
+    "num_experts_per_tok": 8, "first_k_dense_replace": 3, "num_nextn_predict_layers": 1,
+    "vocab_size": 151552, "max_position_embeddings": 131072})");
+  ASSERT_TRUE(model.ok()) << model.error().text();
+  const PublishedCount glm = counted_as_published(model.value());
+  EXPECT_NEAR(static_cast<double>(glm.total), 355e9, 0.5e9);
+  EXPECT_NEAR(static_cast<double>(glm.active), 32e9, 0.16e9);
+  if (absent()) GTEST_SKIP() << "the collection of configs is not here: " << folder;
+  const PublishedCount oss = counted_as_published(given("openai--gpt-oss-120b").value());
+  EXPECT_NEAR(static_cast<double>(oss.total), 116.83e9, 0.005e9);
+  EXPECT_NEAR(static_cast<double>(oss.active), 5.13e9, 0.005e9);
+}
+
 TEST(HfConfig, a_pure_moe_config_needs_no_dense_width) {
   const auto model = imported(R"({"architectures": ["Qwen3MoeForCausalLM"],
     "model_type": "qwen3_moe", "hidden_size": 64, "num_hidden_layers": 2,

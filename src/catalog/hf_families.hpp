@@ -28,6 +28,7 @@ struct HfLayer {
 struct HfShape {
   std::vector<HfLayer> layers;
   std::vector<HfLayer> mtp;  // at most one; `count` modules of it
+  Counting total_counts = Counting::whole, active_counts = Counting::whole;
   std::vector<std::string> notes;
 };
 

@@ -112,7 +112,7 @@ HfShape hf_gpt_oss(const HfObject& config) {
   Ffn ffn{.experts = hf_experts(config), .bias = true};
   ffn.experts->router_bias = true;
   const std::int64_t window = config.require({"sliding_window"});
-  HfShape shape;
+  HfShape shape{.active_counts = Counting::without_embedding};  // arXiv 2508.10925, table 1
   for (int i = 0; i < layers; ++i) {
     // Without a list every other layer, the first included, has the window.
     const bool sliding =
@@ -182,6 +182,8 @@ HfShape hf_glm4(const HfObject& config) {
   const HfLayer last = layer_of(a, ffn, names);
   HfShape shape =
       mixed(moe, last, layer_of(a, dense_if_needed(config, moe, "intermediate_size"), names));
+  shape.total_counts = Counting::mtp_without_ends;  // arXiv 2508.06471, table 1
+  shape.active_counts = Counting::without_ends;
   const std::int64_t modules = config.integer("num_nextn_predict_layers", 0);
   if (modules > 0) {
     shape.mtp = {last};
