@@ -14,8 +14,8 @@
 
 namespace racktwin::serve::fixtures {
 
-// Time = base + what its busiest rank has: tokens, prompt pairs, KV read. All in whole
-// nanoseconds, so that token times can be computed by hand.
+// Time = base + what its busiest rank has: tokens, prompt pairs, KV read. A step of whole
+// nanoseconds takes exactly these on the clock: half of one is left off before it rounds up.
 class LinearModel final : public cost::StepModel {
  public:
   struct Parts {
@@ -33,7 +33,7 @@ class LinearModel final : public cost::StepModel {
     return {.compute = compute * unit::ns,
             .memory = memory * unit::ns,
             .communication = Seconds{},
-            .overhead = parts_.base * unit::ns};
+            .overhead = (parts_.base - 0.5) * unit::ns};
   }
   std::vector<cost::OperatorCost> explain(std::span<const cost::RankWork>) const override {
     return {};

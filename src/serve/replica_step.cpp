@@ -103,22 +103,25 @@ void Replica::finish_decodes(std::int64_t end) {
   stats_.output_tokens += tokens;
   if (setup_.interval_ns > 0) count_interval(stats_.output_by_interval, end, tokens);
 
-  const auto fresh = static_cast<std::int64_t>(fresh_.size());
-  const std::int64_t old = decoding_ - fresh;
-  if (old > 0) {
-    const std::int64_t gap = end - last_decode_end_;
-    const std::int64_t old_tokens = std::max(old, tokens - fresh);
-    stats_.chunk.add(gap, old);
-    stats_.itl.add(gap * old / old_tokens, old_tokens);
-  }
+  // A step's tokens of one sequence share its gap.
+  std::int64_t fresh_tokens = 0;
   for (const ActiveIndex i : fresh_) {
     Active& a = at(i);
+    const std::int64_t count = std::max<std::int64_t>(1, a.rate >> fixed_shift);
+    fresh_tokens += count;
     if (a.first_token == never) {
       a.first_token = end;  // handed over: the decode pool emits the first token
       continue;
     }
     stats_.chunk.add(end - a.last_token);
-    stats_.itl.add(end - a.last_token);
+    stats_.itl.add((end - a.last_token) / count, count);
+  }
+  const std::int64_t old = decoding_ - static_cast<std::int64_t>(fresh_.size());
+  if (old > 0) {
+    const std::int64_t gap = end - last_decode_end_;
+    const std::int64_t old_tokens = std::max(old, tokens - fresh_tokens);
+    stats_.chunk.add(gap, old);
+    stats_.itl.add(gap * old / old_tokens, old_tokens);
   }
   fresh_.clear();
   last_decode_end_ = end;
