@@ -13,8 +13,6 @@
 namespace racktwin::workload {
 namespace {
 
-using simdjson::dom::element;
-
 constexpr double slack_s = 1.5;  // recorded times are whole seconds
 constexpr double longest_s = 9e9;
 
@@ -50,15 +48,15 @@ class WekaSession {
   };
 
   // Returns the end of the line's last request. `gate`: what its first request waits for.
-  std::optional<End> line(JsonFields& fields, simdjson::dom::array entries, double origin_s,
-                          std::optional<End> gate, int depth) {
+  std::optional<End> line(JsonFields& fields, const std::vector<JsonValue>& entries,
+                          double origin_s, std::optional<End> gate, int depth) {
     std::optional<End> last = gate;
     std::vector<End> agents;
     bool first = true;
-    for (const element value : entries) {
+    for (const JsonValue& value : entries) {
       JsonFields entry;
-      if (value.get(entry.object) != simdjson::SUCCESS) entry.fail("is no object");
-      const auto t = entry.number("t", 0, longest_s);
+      if (!entry.open(value)) entry.fail("is no object");
+      const auto t = entry.problem.empty() ? entry.number("t", 0, longest_s) : std::nullopt;
       if (!t) entry.fail("lacks t");
       ++number_;
       if (entry.problem.empty() && is_agent(entry)) {
@@ -103,8 +101,7 @@ class WekaSession {
     start_s = std::max(0.0, start_s);
     JsonFields inner;
     double first_t = 0;
-    if (requests->at(0).get(inner.object) == simdjson::SUCCESS)
-      first_t = inner.number("t", 0, longest_s).value_or(0);
+    if (inner.open(requests->front())) first_t = inner.number("t", 0, longest_s).value_or(0);
     const bool session_based = first_t >= start_s - slack_s;
     return line(entry, *requests, session_based ? 0 : start_s, last, depth + 1);
   }
@@ -218,39 +215,34 @@ Result<Done> read_one(const Input& input, const std::string& format, Table& tabl
     error.where = std::move(where);
     return error;
   };
-  simdjson::dom::parser parser;
+  JsonText parser;
   RACKTWIN_TRY(std::unique_ptr<Bytes> bytes, input.open());
   Lines lines(std::move(bytes), input.name);
   std::string_view line;
   bool by_line = true;
   while (lines.next(line)) {
     if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+    JsonValue value;
     JsonFields fields;
-    const auto code = parser.parse(line.data(), line.size(), false).get(fields.object);
-    if (code != simdjson::SUCCESS && lines.number() == 1) {
+    auto wrong = parser.parse(line, value);
+    if (!wrong && !fields.open(value)) wrong = "is no JSON object";
+    if (wrong && lines.number() == 1) {
       by_line = false;  // the document spans lines, or is a list
       break;
     }
-    if (code != simdjson::SUCCESS)
-      return Error{Error::Code::invalid_input, json_problem(line, code), input.at(lines.number())};
+    if (wrong) return Error{Error::Code::invalid_input, *wrong, input.at(lines.number())};
     auto done = read_document(fields, format, table, sessions++);
     if (!done.ok()) return place(done.error(), input.at(lines.number()));
   }
   if (by_line && lines.error()) return *lines.error();
   if (by_line) return Done{};
   RACKTWIN_TRY(const std::string content, input.all());
-  element whole;
-  const auto code = parser.parse(content.data(), content.size(), false).get(whole);
-  if (code != simdjson::SUCCESS)
-    return Error{Error::Code::invalid_input, json_problem(content, code), input.name};
-  std::vector<element> documents;
-  if (simdjson::dom::array list; whole.get(list) == simdjson::SUCCESS)
-    for (const element document : list) documents.push_back(document);
-  else
-    documents.push_back(whole);
-  for (const element document : documents) {
+  JsonValue whole;
+  if (auto wrong = parser.parse(content, whole))
+    return Error{Error::Code::invalid_input, *wrong, input.name};
+  for (const JsonValue& document : whole.list().value_or(std::vector<JsonValue>{whole})) {
     JsonFields fields;
-    if (document.get(fields.object) != simdjson::SUCCESS)
+    if (!fields.open(document))
       return Error{Error::Code::invalid_input, "is no list of JSON objects", input.name};
     auto done = read_document(fields, format, table, sessions++);
     if (!done.ok()) return place(done.error(), input.name);

@@ -78,12 +78,9 @@ class MooncakeRows final : public JsonRows {
   void read_waits(JsonFields& fields, Raw& raw) {
     const auto names = fields.list("wait_for");
     if (!names) return;
-    for (const simdjson::dom::element name : *names) {
-      std::string_view text;
-      if (name.get(text) == simdjson::SUCCESS)
-        raw.waits_for.emplace_back(text);
-      else
-        raw.waits_for.push_back(simdjson::to_string(name));
+    for (const JsonValue& name : *names) {
+      const auto text = name.text();
+      raw.waits_for.push_back(text ? std::string(*text) : name.shown());
     }
   }
 

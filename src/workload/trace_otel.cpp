@@ -5,12 +5,11 @@
 #include <map>
 
 #include "base/rng.hpp"
+#include "workload/timestamps.hpp"
 #include "workload/trace_rows.hpp"
 
 namespace racktwin::workload {
 namespace {
-
-using simdjson::dom::element;
 
 constexpr std::int64_t bytes_per_token = 4, block = 16;
 
@@ -22,20 +21,16 @@ struct Call {
 };
 
 // A message's content: a text, or parts with texts.
-std::string content_of(simdjson::dom::object message) {
+std::string content_of(const JsonValue& message) {
   std::string all;
   for (const std::string_view key : {"content", "parts"}) {
-    element value;
-    if (message.at_key(key).get(value) != simdjson::SUCCESS) continue;
-    std::string_view text;
-    simdjson::dom::array parts;
-    if (value.get(text) == simdjson::SUCCESS) {
-      all += text;
-    } else if (value.get(parts) == simdjson::SUCCESS) {
-      for (const element part : parts)
-        for (const std::string_view name : {"text", "content"})
-          if (part.is_object() && part.at_key(name).get(text) == simdjson::SUCCESS) all += text;
-    }
+    const std::optional<JsonValue> value = message.get(key);
+    if (!value) continue;
+    all += value->text().value_or("");
+    for (const JsonValue& part : value->list().value_or(std::vector<JsonValue>{}))
+      for (const std::string_view name : {"text", "content"})
+        if (part.is_object())
+          if (const auto inner = part.get(name)) all += inner->text().value_or("");
   }
   return all;
 }
@@ -43,21 +38,16 @@ std::string content_of(simdjson::dom::object message) {
 // The messages of an attribute: a list, or a text that is a list in JSON.
 template <class Each>
 void each_message(JsonFields& attributes, std::string_view key, Each each) {
-  const std::optional<element> value = attributes.get(key);
+  const std::optional<JsonValue> value = attributes.object.get(key);
   if (!value) return;
-  simdjson::dom::parser parser;
-  simdjson::dom::array list;
-  std::string_view text;
-  if (value->get(text) == simdjson::SUCCESS) {
-    const simdjson::padded_string copy(text);
-    if (parser.parse(copy).get(list) != simdjson::SUCCESS)
-      return attributes.fail(fmt::format("has {} that is no list of messages", key));
-    for (const element message : list) each(message);
-  } else if (value->get(list) == simdjson::SUCCESS) {
-    for (const element message : list) each(message);
-  } else {
-    attributes.fail(fmt::format("has {} that is no list of messages", key));
-  }
+  JsonText parser;
+  JsonValue inner = *value;
+  const auto text = value->text();
+  const bool wrong = text && parser.parse_copy(*text, inner);
+  const auto list = wrong ? std::nullopt : inner.list();
+  if (!list) return attributes.fail(fmt::format("has {} that is no list of messages", key));
+  for (const JsonValue& message : *list)
+    if (message.is_object()) each(message);
 }
 
 std::optional<std::int64_t> tokens_of(JsonFields& attributes, std::string_view name,
@@ -96,19 +86,15 @@ std::optional<Call> read_call(JsonFields& span, Table& table) {
   call.id = span.label("span_id").value_or("");
   call.parent = span.label("parent_span_id").value_or("");
   std::string answer;
-  each_message(attributes, "gen_ai.input.messages", [&](element message) {
-    simdjson::dom::object object;
-    if (message.get(object) != simdjson::SUCCESS) return;
-    std::string_view role;
-    if (object.at_key("role").get(role) != simdjson::SUCCESS) role = "";
-    const std::string content = content_of(object);
-    call.prompt.append(role).append("\n").append(content).append("\n");
-    if (role == "assistant" && !content.empty()) call.quoted.push_back(hash_of(content));
+  each_message(attributes, "gen_ai.input.messages", [&](const JsonValue& message) {
+    const auto role = message.get("role");
+    const std::string_view who = role ? role->text().value_or("") : "";
+    const std::string content = content_of(message);
+    call.prompt.append(who).append("\n").append(content).append("\n");
+    if (who == "assistant" && !content.empty()) call.quoted.push_back(hash_of(content));
   });
-  each_message(attributes, "gen_ai.output.messages", [&](element message) {
-    simdjson::dom::object object;
-    if (message.get(object) == simdjson::SUCCESS) answer += content_of(object);
-  });
+  each_message(attributes, "gen_ai.output.messages",
+               [&](const JsonValue& message) { answer += content_of(message); });
   if (answer.empty()) answer = attributes.text("gen_ai.output.text").value_or("");
   if (!answer.empty()) call.answer = hash_of(answer);
   // Simplified: four bytes of text to a token where the span does not count them. Wrong by the
@@ -143,10 +129,10 @@ void read_spans(JsonFields& document, Table& table, std::uint32_t session) {
   if (!spans) return document.fail("lacks spans");
   std::vector<Call> calls;
   std::int64_t number = 0;
-  for (const element value : *spans) {
+  for (const JsonValue& value : *spans) {
     ++number;
     JsonFields span;
-    if (value.get(span.object) != simdjson::SUCCESS) span.fail("is no object");
+    if (!span.open(value)) span.fail("is no object");
     auto call = span.problem.empty() ? read_call(span, table) : std::nullopt;
     if (!span.problem.empty())
       return document.fail(fmt::format("span {} {}", number, span.problem));

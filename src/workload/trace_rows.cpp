@@ -134,9 +134,9 @@ class ServingSimRows final : public JsonRows {
     const std::uint32_t session = sessions_++;
     std::optional<std::uint32_t> before;
     std::int64_t tool_ns = 0, at = *ns;
-    for (const simdjson::dom::element value : *calls) {
+    for (const JsonValue& value : *calls) {
       JsonFields inner;
-      if (value.get(inner.object) != simdjson::SUCCESS) {
+      if (!inner.open(value)) {
         fields.fail("has a sub-request that is no object");
         return;
       }
@@ -224,7 +224,7 @@ class DynamoRows final : public JsonRows {
 Result<Table> read_rows(const Input& input, JsonRows& rows) {
   RACKTWIN_TRY(std::unique_ptr<Bytes> bytes, input.open());
   Lines lines(std::move(bytes), input.name);
-  simdjson::dom::parser parser;
+  JsonText parser;
   std::string_view line;
   ClockCheck clocks;
   while (lines.next(line)) {
@@ -232,11 +232,10 @@ Result<Table> read_rows(const Input& input, JsonRows& rows) {
     const auto refuse = [&](std::string message) {
       return Error{Error::Code::invalid_input, std::move(message), input.at(lines.number())};
     };
+    JsonValue value;
     JsonFields fields;
-    // Every line has read_slack bytes behind it, as simdjson asks.
-    static_assert(read_slack >= simdjson::SIMDJSON_PADDING);
-    const auto code = parser.parse(line.data(), line.size(), false).get(fields.object);
-    if (code != simdjson::SUCCESS) return refuse(json_problem(line, code));
+    if (auto wrong = parser.parse(line, value)) return refuse(*wrong);
+    if (!fields.open(value)) return refuse("is no JSON object");
     const std::size_t before = rows.table.rows();
     rows.row(fields, lines.number());
     if (!fields.problem.empty()) return refuse(fields.problem);

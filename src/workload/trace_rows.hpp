@@ -38,9 +38,6 @@ std::unique_ptr<JsonRows> mooncake_rows(const std::string& format, const TraceOp
 // The model calls of one trace of OpenTelemetry spans, as one session.
 void read_spans(JsonFields& document, Table&, std::uint32_t session);
 
-// Nanoseconds since 1970 of a date and time; one without a zone is taken as UTC.
-std::optional<std::int64_t> parse_timestamp(std::string_view);
-
 // Why `ids` blocks cannot cover a prompt of `isl` tokens.
 std::string misfit(std::size_t ids, std::int64_t block, std::int64_t isl);
 

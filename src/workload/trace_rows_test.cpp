@@ -101,7 +101,7 @@ TEST(Mooncake, times_that_are_missing_negative_or_no_number_are_refused_by_line)
                   .starts_with("t:2: has input_length 5.5, which is no whole number"));
   EXPECT_TRUE(with(R"({"timestamp": 1, "input_length": 5, "output_length": 5, "hash_ids": [-1]})")
                   .starts_with("t:2: has -1 in hash_ids, which is no block id"));
-  EXPECT_TRUE(with("{\"timestamp\": 1, \"input_le").starts_with("t:2: is no JSON object"));
+  EXPECT_TRUE(with("{\"timestamp\": 1, \"input_le").starts_with("t:2: is no JSON ("));
   EXPECT_TRUE(with("[1, 2]").starts_with("t:2: is no JSON object"));
 }
 

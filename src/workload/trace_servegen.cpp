@@ -52,18 +52,18 @@ struct Part {
 
 Result<std::vector<Part>> read_lengths(const Input& input) {
   RACKTWIN_TRY(const std::string content, input.all());
-  simdjson::dom::parser parser;
-  simdjson::dom::object whole;
-  const auto code = parser.parse(content.data(), content.size(), false).get(whole);
+  JsonText parser;
+  JsonValue whole;
   const auto refuse = [&](std::string message) {
     return Error{Error::Code::invalid_input, std::move(message), input.name};
   };
-  if (code != simdjson::SUCCESS) return refuse(json_problem(content, code));
+  if (auto wrong = parser.parse(content, whole)) return refuse(*wrong);
+  if (!whole.is_object()) return refuse("is no JSON object");
   std::vector<Part> parts;
-  for (const auto& [key, value] : whole) {
+  for (const auto& [key, value] : whole.members()) {
     JsonFields fields;
     const std::optional<double> start = parse_number(key);
-    if (!start || *start < 0 || value.get(fields.object) != simdjson::SUCCESS)
+    if (!start || *start < 0 || !fields.open(value))
       return refuse(
           fmt::format("has \"{}\" where the start of a part of the day, in seconds, and "
                       "its lengths are due",
