@@ -63,7 +63,7 @@ std::string curve(const sim::Distribution& distribution, Seconds unit_of_axis) {
 }
 
 // More samples than a screen has columns are drawn as means of `merged` neighbours.
-constexpr std::size_t samples_shown = 2000;
+constexpr std::size_t samples_shown = 720;
 
 std::size_t merged(const sim::Series& series) {
   return (series.time_s.size() + samples_shown - 1) / samples_shown;

@@ -68,7 +68,10 @@ std::string amount(double value) {
 std::string percent(double part) {
   if (!std::isfinite(part)) return "-";
   // A share short of all (or more than nothing) is not rounded into it.
-  if (part < 1 && part > 0.9995) return fmt::format("{:.4f} %", std::min(99.9999, 100 * part));
+  if (part < 1 && part > 0.9995) {
+    const int decimals = std::min(4, static_cast<int>(std::ceil(-std::log10(1 - part))) - 2);
+    return fmt::format("{:.{}f} %", std::min(99.9999, 100 * part), decimals);
+  }
   if (part > 0 && part < 0.0005) return "<0.1 %";
   return fmt::format("{:.1f} %", 100 * part);
 }
@@ -80,6 +83,11 @@ std::string duration(Seconds time) {
   if (value >= 7200) return fmt::format("{} h", amount(time.in(unit::hour)));
   if (value >= 600) return fmt::format("{} min", amount(time.in(unit::minute)));
   return scaled(value, scales);
+}
+
+std::string bound(Seconds time) {
+  return time < unit::sec ? number(time.in(unit::ms), "-") + " ms"
+                          : number(time.in(unit::sec), "-") + " s";
 }
 
 std::string data_size(Bytes size) {

@@ -23,6 +23,7 @@ std::string amount(double);
 std::string grouped(std::int64_t);            // "1,234,567"
 std::string percent(double part);             // 0.1234 -> "12.3 %"
 std::string duration(Seconds);                // "12.3 us", "45.6 ms", "7.89 s", "12.3 min"
+std::string bound(Seconds);                   // as asked for: "25 ms", "2 s"
 std::string data_size(Bytes);                 // "12.3 GB"
 std::string hexadecimal(std::uint64_t);       // 16 digits
 std::string shape(const cost::Parallelism&);  // "dp8 ep8": the degrees above 1; or "1 GPU"

@@ -292,8 +292,11 @@ TEST(Numbers, are_written_for_people) {
 
 TEST(Numbers, never_round_a_part_into_the_whole_or_into_nothing) {
   EXPECT_EQ(percent(1), "100.0 %");
-  EXPECT_EQ(percent(0.99999), "99.9990 %");
+  EXPECT_EQ(percent(0.999988), "99.999 %");
+  EXPECT_EQ(percent(0.99967), "99.97 %");
   EXPECT_EQ(percent(0.9999999), "99.9999 %");
+  EXPECT_EQ(bound(0.1 * unit::sec), "100 ms");
+  EXPECT_EQ(bound(2.5 * unit::sec), "2.5 s");
   EXPECT_EQ(percent(0.0001), "<0.1 %");
   EXPECT_EQ(percent(0), "0.0 %");
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.hpp"
 #include "report/numbers.hpp"
 #include "report/report.hpp"
 
@@ -80,7 +79,7 @@ std::string bounds(const sim::SloOutcome& slo) {
   std::string text;
   const auto add = [&](const char* name, const std::optional<Seconds>& bound) {
     if (bound)
-      text += fmt::format("{}{} <= {}", text.empty() ? "" : ", ", name, format_quantity(*bound));
+      text += fmt::format("{}{} <= {}", text.empty() ? "" : ", ", name, report::bound(*bound));
   };
   add("TTFT", slo.ttft);
   add("TPOT", slo.tpot);

@@ -21,7 +21,10 @@ export function amount(value) {
 // A part short of the whole, or more than nothing, is not rounded into it.
 export function percent(part) {
   if (!exists(part)) return missing;
-  if (part < 1 && part > 0.9995) return `${Math.min(99.9999, 100 * part).toFixed(4)} %`;
+  if (part < 1 && part > 0.9995) {
+    const decimals = Math.min(4, Math.ceil(-Math.log10(1 - part)) - 2);
+    return `${Math.min(99.9999, 100 * part).toFixed(decimals)} %`;
+  }
   if (part > 0 && part < 0.0005) return '<0.1 %';
   return `${(100 * part).toFixed(1)} %`;
 }

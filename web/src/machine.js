@@ -85,6 +85,7 @@ function onePool(data, pool, i) {
   const of = (key, format) => figure(data, `pools.${i}.${key}`, format);
   const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
   const tiers = Object.entries(pool.reused_by_tier).filter(([, tokens]) => tokens > 0).map(([tier, tokens]) => `${tier} ${grouped(tokens)}`).join(', ');
+  const note = data.series.merged > 1 ? `Each point is the mean of ${data.series.merged} intervals.` : null;
   return h('article', {class: 'pool', 'aria-label': `Pool ${pool.name}`},
       h('h3', {}, pool.name, roleTag(pool.role), h('span', {class: 'sub'},
           `${grouped(pool.replicas)} × ${shape(pool.parallelism)} = ${grouped(pool.gpus)} GPUs · ${pool.engine}`)),
@@ -97,13 +98,13 @@ function onePool(data, pool, i) {
           fact('Steps', of('steps', grouped), ', mixed ', of('mixed_steps', grouped)))),
       memoryBar(pool),
       series && h('div', {class: 'charts three'},
-        timeChart(time, {title: 'Queue', unit: 'requests', series: [
+        timeChart(time, {title: 'Queue', unit: 'requests', note, series: [
           {label: 'running', values: series.running, colour: 'c1', format: amount},
           {label: 'waiting', values: series.waiting, colour: 'c4', format: amount}]}),
-        timeChart(time, {title: 'KV cache', top: 1, yTick: (part) => `${Math.round(100 * part)} %`, series: [
+        timeChart(time, {title: 'KV cache', note, top: 1, yTick: (part) => `${Math.round(100 * part)} %`, series: [
           {label: 'used', values: series.kv_used, colour: 'c2', format: percent},
           {label: 'reuse', values: series.reuse, colour: 'c3', format: percent}]}),
-        timeChart(time, {title: 'Busy', top: 1, yTick: (part) => `${Math.round(100 * part)} %`, series: [
+        timeChart(time, {title: 'Busy', note, top: 1, yTick: (part) => `${Math.round(100 * part)} %`, series: [
           {label: 'busy', values: series.busy, colour: 'c5', format: percent, fill: true}]})));
 }
 

@@ -67,9 +67,9 @@ class Layout {
   }
 }
 
-// "prefill+decode" has both colours, side by side.
-const roles = ['prefill', 'decode', 'mixed'];
-const roleColours = (label) => label.split('+').map((role) => (roles.includes(role) ? role : 'ink-soft'));
+// The colours of the pools that a rack serves, side by side: its label joins their names by "+".
+const roleColours = (label, pools) => label.split('+').map(
+    (name) => pools.find((pool) => pool.name === name)?.role ?? 'ink-soft');
 
 export function rackMap(data) {
   const racks = data.summary.racks;
@@ -90,7 +90,7 @@ export function rackMap(data) {
     const whole = `Rack ${rack.rack} (${rack.label}): ${percent(rack.utilisation)} busy, ` +
         `${grouped(rack.gpus_used)} of ${grouped(rack.gpus)} GPUs in use`;
     if (gpu === null || gpu >= gpus[index].length) return whole;
-    return `Rack ${rack.rack}, GPU ${gpu} (tray ${Math.floor(gpu / layout.across)}): ` +
+    return `Rack ${rack.rack}, GPU ${gpu} (${layout.across === 4 ? 'tray' : 'node'} ${Math.floor(gpu / layout.across)}): ` +
         `${percent(gpus[index][gpu])} busy. ${whole}`;
   };
 
@@ -104,7 +104,7 @@ export function rackMap(data) {
     const context = canvas.getContext('2d');
     context.scale(scale, scale);
     context.textBaseline = 'middle';
-    racks.forEach((rack, index) => drawRack(context, layout, rack, gpus[index], index));
+    racks.forEach((rack, index) => drawRack(context, layout, rack, gpus[index], index, data.summary.pools));
     if (chosen) outline(context, layout, chosen);
   };
 
@@ -148,10 +148,10 @@ export function rackMap(data) {
                        figure(data, `racks.${i}.utilisation`, percent)])));
 }
 
-function drawRack(context, layout, rack, gpus, index) {
+function drawRack(context, layout, rack, gpus, index, pools) {
   const {x, y} = layout.corner(index);
   const width = layout.across * layout.cellWidth;
-  roleColours(rack.label).forEach((role, i, all) => {
+  roleColours(rack.label, pools).forEach((role, i, all) => {
     context.fillStyle = colour(role);
     context.fillRect(x + i * width / all.length, y + 14, width / all.length, 2.5);
   });
