@@ -64,7 +64,7 @@ std::int64_t Replica::blocks_for(std::int64_t tokens) const {
 std::int64_t Replica::admission_blocks(const Active& a) const {
   const std::int64_t tokens =
       setup_.rules.reserve_output ? std::int64_t{a.isl} + a.max_tokens : std::int64_t{a.prompt};
-  return blocks_for(tokens) + setup_.rules.blocks_per_sequence;
+  return blocks_for(tokens);
 }
 
 bool Replica::can_ever_hold(const Active& a) const {

@@ -38,9 +38,8 @@ struct Rules {
   int max_sequences = 256;               // per rank
   std::int64_t max_batch_tokens = 8192;  // per rank and step
   int block_tokens = 16;
-  std::int64_t blocks = 0;               // per rank
-  std::int64_t blocks_per_sequence = 0;  // of state that does not grow (hybrid layers, windows)
-  std::optional<std::int64_t> window;    // cost::attention_bound
+  std::int64_t blocks = 0;             // per rank
+  std::optional<std::int64_t> window;  // cost::attention_bound
   bool prefix_caching = true;
   Speculation speculation;
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/text.hpp"
 #include "serve/placement.hpp"
@@ -75,16 +74,6 @@ Result<Done> build_pool(const serve::Pool& pool, const catalog::Catalog& catalog
   if (pool.role == serve::Role::prefill) rules.reserve_output = false;  // it writes no output
   rules.blocks = pool.kv_blocks.value_or(made.memory.kv_blocks);
   rules.window = cost::attention_bound(parts.model);
-  const double block = made.memory.kv_per_token * rules.block_tokens;
-  if (block > 0)
-    rules.blocks_per_sequence =
-        static_cast<std::int64_t>(std::ceil(made.memory.state_per_sequence.in(unit::byte) / block));
-  if (rules.blocks <= rules.blocks_per_sequence)
-    return in_pool({Error::Code::unsupported,
-                    fmt::format("the KV cache of {} blocks holds no sequence\n{}", rules.blocks,
-                                made.memory.text()),
-                    {}},
-                   pool);
   if (rules.block_tokens <= draft)
     return in_pool({Error::Code::invalid_input,
                     fmt::format("{} draft tokens do not fit a KV block of {} tokens", draft,
@@ -95,6 +84,8 @@ Result<Done> build_pool(const serve::Pool& pool, const catalog::Catalog& catalog
   setup.pool.tiers = with_defaults(pool.tiers, parts.system, pool.parallelism.gpus());
   setup.block_bytes = parts.cluster.kv_bytes_per_token * rules.block_tokens * unit::byte;
   parts.cluster.pools.push_back(std::move(setup));
+  if (pool.role != serve::Role::decode)
+    parts.request_overhead = std::max(parts.request_overhead, made.engine.request_overhead);
   parts.pools.push_back(std::move(made));
   return Done{};
 }

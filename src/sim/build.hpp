@@ -24,6 +24,7 @@ struct Parts {
   catalog::Gpu gpu;
   catalog::System system;
   int gpus = 0;
+  Seconds request_overhead;       // HTTP and tokenisation, before a router sees a request
   std::vector<PoolParts> pools;   // as Scenario::deployment.pools
   serve::Cluster::Setup cluster;  // borrows the step models above
   std::vector<std::string> warnings;

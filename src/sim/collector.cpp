@@ -48,16 +48,18 @@ void Collector::change_concurrency(Instant when, int by) {
   concurrency_peak_ = std::max(concurrency_peak_, concurrency_);
 }
 
-void Collector::arrived(Instant when, const workload::Request&) {
-  now_ = when;
+void Collector::arrived(Instant when, Instant seen) {
+  now_ = seen;
   if (!any_arrival_) {
-    first_arrival_ = concurrency_since_ = when;
+    first_arrival_ = when;
+    concurrency_since_ = seen;
     any_arrival_ = true;
   }
   last_arrival_ = when;
   ++counts_.arrived;
   ++arrivals_;
-  change_concurrency(when, 1);
+  change_concurrency(seen, 1);
+  concurrency_area_ += static_cast<double>(seen.ns() - when.ns());
 }
 
 void Collector::ended(const Active& a, End end, std::string_view reason) {

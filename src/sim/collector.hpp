@@ -19,7 +19,7 @@ class Collector final : public serve::Observer {
   // `ended` is told of every end, e.g. the source of a closed loop.
   Collector(const Scenario&, OnEnd ended);
 
-  void arrived(Instant when, const workload::Request&);
+  void arrived(Instant when, Instant seen);  // by the client's clock; by the router's
   void ended(const serve::Active&, serve::End, std::string_view reason) override;
   void now(Instant when) { now_ = when; }  // of the ends told next
 

@@ -23,6 +23,7 @@ class Run {
       : scenario_(scenario),
         source_(source),
         trace_(trace),
+        overhead_(parts.request_overhead),
         collector_(scenario, [this](RequestId id) { source_.completed(id, simulation_.now()); }),
         fabric_(net::shared_ports(simulation_, parts.cluster.ports)),
         cluster_(simulation_, *fabric_, parts.cluster, collector_) {}
@@ -42,6 +43,7 @@ class Run {
   const Scenario& scenario_;
   workload::Source& source_;
   bool trace_;
+  Seconds overhead_;
   des::Simulation simulation_;
   Collector collector_;
   std::unique_ptr<net::Fabric> fabric_;
@@ -59,17 +61,17 @@ void Run::schedule_arrival() {
   if (next == arrival_at_) return;
   if (arrival_at_) simulation_.cancel(arrival_);
   arrival_at_ = next;
+  // A router sees a request when it has been read and tokenised; TTFT counts from its arrival.
   if (next)
-    arrival_ = simulation_.at(std::max(*next, simulation_.now()), des::Phase::arrival,
+    arrival_ = simulation_.at(std::max(*next + overhead_, simulation_.now()), des::Phase::arrival,
                               des::bind<&Run::on_arrival>(*this));
 }
 
 void Run::on_arrival(std::uint64_t) {
   arrival_at_.reset();
   workload::Request request = source_.next();
-  request.arrival = simulation_.now();
-  last_arrival_ = request.arrival;
-  collector_.arrived(request.arrival, request);
+  last_arrival_ = simulation_.now();
+  collector_.arrived(request.arrival, last_arrival_);
   cluster_.submit(std::move(request));
   schedule_arrival();
 }

@@ -274,6 +274,7 @@ void describe_mix(Archive& a, Scenario& s) {
     load = std::move(mix).value();
   }
   a.field("rate", load.rate, rate_range);
+  a.field("steady", load.steady);
   a.group("diurnal", load.diurnal);
 }
 

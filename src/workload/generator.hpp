@@ -84,6 +84,7 @@ struct Client {
 struct OpenLoop {
   PerSecond rate = unit::per_second;
   Diurnal diurnal;
+  bool steady = false;  // clients keep their mean rate and lengths: no windows, no periods
   std::vector<Client> clients;
   friend bool operator==(const OpenLoop&, const OpenLoop&) = default;
 };

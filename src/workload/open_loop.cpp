@@ -35,7 +35,15 @@ class OpenLoopSource final : public Source {
     for (std::size_t i = 0; i < load.clients.size(); ++i) {
       const Client& client = load.clients[i];
       const double part = shares > 0 ? client.share / shares : 0;
-      add(client, load.rate.in(unit::per_second)*part, load.diurnal, seed, i);
+      const double per_second = load.rate.in(unit::per_second)*part;
+      if (!load.steady) {
+        add(client, per_second, load.diurnal, seed, i);
+        continue;
+      }
+      Client steady = client;
+      steady.windows.clear();
+      steady.periods.clear();
+      add(steady, per_second, load.diurnal, seed, i);
     }
     for (std::size_t i = queue_.size() / 2; i-- > 0;) sift_down(i);
   }
