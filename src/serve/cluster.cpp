@@ -275,8 +275,11 @@ void Cluster::apply(std::uint32_t s, Replica::Outcome outcome) {
     simulation_.at(Instant::at_ns(ready), des::Phase::transfer,
                    des::bind<&Cluster::on_loaded>(*this, i));
   for (const ActiveIndex i : outcome.finished) retire(i, End::completed, {});
+  // Found out while a batch was formed, told a moment later: what follows from it comes after
+  // every batch of this instant, in whichever order they were formed.
   for (const ActiveIndex i : outcome.outgrown)
-    retire(i, End::shed, "output outgrew the KV cache of a rank");
+    simulation_.after(1 * unit::ns, des::Phase::transfer,
+                      des::bind<&Cluster::on_outgrown>(*this, i));
   for (const ActiveIndex i : outcome.prefilled) hand_over(i);
   refresh(s);
   if (seats_[s]->group == decode && !pending_.empty()) pump(s);
@@ -286,6 +289,12 @@ void Cluster::on_loaded(std::uint64_t i) {
   const std::uint32_t s = table_[static_cast<ActiveIndex>(i)].replica;
   seats_[s]->replica.loaded(static_cast<ActiveIndex>(i));
   wake(s);
+}
+
+void Cluster::on_outgrown(std::uint64_t i) {
+  const std::uint32_t s = table_[static_cast<ActiveIndex>(i)].replica;
+  retire(static_cast<ActiveIndex>(i), End::shed, "output outgrew the KV cache of a rank");
+  if (seats_[s]->group == decode && !pending_.empty()) pump(s);
 }
 
 void Cluster::retire(ActiveIndex i, End end, std::string_view reason) {

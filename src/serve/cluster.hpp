@@ -131,6 +131,7 @@ class Cluster {
   void on_end(std::uint64_t seat);
   void on_loaded(std::uint64_t request);
   void on_transferred(std::uint64_t request);
+  void on_outgrown(std::uint64_t request);
   void retire(ActiveIndex, End, std::string_view reason);
 
   des::Simulation& simulation_;

@@ -53,12 +53,11 @@ Rules rules(Dice& dice, int engine, std::int64_t longest) {
   const std::int64_t per_sequence = 1 + r.speculation.draft_tokens;
   r.max_sequences = static_cast<int>(std::clamp<std::int64_t>(
       r.max_batch_tokens / per_sequence, 1, dice.chance(0.5) ? dice.between(1, 6) : 64));
-  if (dice.chance(0.15)) r.blocks_per_sequence = dice.between(1, 3);
   if (dice.chance(0.25)) r.window = dice.between(1, 60);
   r.prefix_caching = dice.chance(0.8);
-  const std::int64_t one = longest / r.block_tokens + 3 + r.blocks_per_sequence;
+  const std::int64_t one = longest / r.block_tokens + 3;
   r.blocks = dice.chance(0.6) ? one + dice.between(0, one) : one * dice.between(2, 20);
-  if (dice.chance(0.1)) r.blocks = std::max<std::int64_t>(2 + r.blocks_per_sequence, one / 2);
+  if (dice.chance(0.1)) r.blocks = std::max<std::int64_t>(2, one / 2);
   return r;
 }
 
@@ -192,10 +191,10 @@ std::string World::text() const {
     const Rules& r = p.rules;
     out += fmt::format(
         "  {} role {} x{} dp {}: mixed {} chunked {} reserve {} estimate {} sequences {} batch {} "
-        "block {} blocks {} + {} window {} caching {} drafts {} tiers {:.0f}/{:.0f}/{:.0f}\n",
+        "block {} blocks {} window {} caching {} drafts {} tiers {:.0f}/{:.0f}/{:.0f}\n",
         p.pool.name, static_cast<int>(p.pool.role), p.pool.replicas, p.pool.parallelism.dp, r.mixed,
         r.chunked_prefill, r.reserve_output, r.estimate_output, r.max_sequences, r.max_batch_tokens,
-        r.block_tokens, r.blocks, r.blocks_per_sequence, r.window.value_or(-1), r.prefix_caching,
+        r.block_tokens, r.blocks, r.window.value_or(-1), r.prefix_caching,
         r.speculation.draft_tokens, p.pool.tiers.host / p.block_bytes,
         p.pool.tiers.nvme / p.block_bytes, p.pool.tiers.remote / p.block_bytes);
   }
