@@ -28,8 +28,8 @@ double percentile_or_nan(std::vector<double>& values, double part) {
 
 }  // namespace
 
-Collector::Collector(const Scenario& scenario, OnEnd ended)
-    : scenario_(scenario), ended_(std::move(ended)) {
+Collector::Collector(const Scenario& scenario, const des::Simulation& clock, OnEnd ended)
+    : scenario_(scenario), clock_(clock), ended_(std::move(ended)) {
   warmup_ns_ = (Instant{} + scenario.warmup).ns();
   series_.interval = scenario.series_interval;
   for (const Slo& slo : scenario.slos)
@@ -49,7 +49,6 @@ void Collector::change_concurrency(Instant when, int by) {
 }
 
 void Collector::arrived(Instant when, Instant seen) {
-  now_ = seen;
   if (!any_arrival_) {
     first_arrival_ = when;
     concurrency_since_ = seen;
@@ -63,7 +62,7 @@ void Collector::arrived(Instant when, Instant seen) {
 }
 
 void Collector::ended(const Active& a, End end, std::string_view reason) {
-  change_concurrency(now_, -1);
+  change_concurrency(clock_.now(), -1);
   // Order of ends at one instant is no result: the digest is a sum.
   digest_ += mix(
       mix(mix(a.id.index, static_cast<std::uint64_t>(a.scheduled)),
@@ -74,7 +73,7 @@ void Collector::ended(const Active& a, End end, std::string_view reason) {
       ++counts_.completed;
       ++completions_;
       input_in_interval_ += a.isl;
-      last_end_ = now_;
+      last_end_ = clock_.now();
       break;
     case End::shed:
       ++counts_.shed;
@@ -257,7 +256,6 @@ Distribution Collector::distribution(const Moments& moments) {
 }
 
 Metrics Collector::metrics(int gpus_used, const serve::Cluster& cluster) {
-  change_concurrency(std::max(now_, concurrency_since_), 0);
   Metrics m;
   m.counts = counts_;
   m.input_tokens = input_tokens_;
@@ -292,8 +290,10 @@ Metrics Collector::metrics(int gpus_used, const serve::Cluster& cluster) {
     m.goodput_tokens = tokens(good_tokens_);
     m.output_per_gpu = m.output_throughput / gpus_used;
     m.total_per_gpu = m.total_throughput / gpus_used;
-    m.concurrency_mean = concurrency_area_ /
-                         std::max<double>(1, static_cast<double>(now_.ns() - first_arrival_.ns()));
+    // From the first arrival to the last end of any kind: then nobody is left.
+    m.concurrency_mean =
+        concurrency_area_ /
+        std::max<double>(1, static_cast<double>(concurrency_since_.ns() - first_arrival_.ns()));
   }
   m.concurrency_peak = concurrency_peak_;
   m.steady = steady(gpus_used, cluster);
@@ -341,11 +341,10 @@ void Collector::exact(Metrics& m) const {
   std::vector<double> ttft, tpot, e2e, queue;
   for (const Record& r : records_) {
     if (r.end != 0 || r.arrival_ns < warmup_ns_) continue;
-    ttft.push_back(static_cast<double>(r.first_token_ns - r.arrival_ns));
-    e2e.push_back(static_cast<double>(r.last_token_ns - r.arrival_ns));
+    ttft.push_back(r.ttft()->in(unit::ns));
+    e2e.push_back(r.e2e()->in(unit::ns));
     queue.push_back(static_cast<double>(r.scheduled_ns - r.arrival_ns));
-    if (r.osl > 1)
-      tpot.push_back(static_cast<double>((r.last_token_ns - r.first_token_ns) / (r.osl - 1)));
+    if (const auto value = r.tpot()) tpot.push_back(value->in(unit::ns));
   }
   const auto fill = [](Distribution& d, const std::vector<double>& values) {
     d.p50 = exact_percentile(values, 0.5);
