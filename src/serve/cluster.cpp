@@ -304,6 +304,10 @@ void Cluster::retire(ActiveIndex i, End end, std::string_view reason) {
   table_.remove(i);
 }
 
+std::size_t Cluster::scrapes_due() const {
+  return std::size_t{groups_[intake].scraping} + std::size_t{groups_[decode].scraping};
+}
+
 void Cluster::catch_up_all() {
   for (const auto& seat : seats_) seat->replica.catch_up(simulation_.now().ns());
 }

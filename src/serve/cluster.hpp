@@ -5,7 +5,6 @@
 // transfer ->] decode -> end. TTFT runs from arrival to the first token that leaves the
 // replica which decodes (so it holds queue, prefill, slot wait, transfer and the first decode
 // step of a disaggregated request).
-//
 // Back-pressure: prefilled KV stays in the prefill replica until a decode replica has a slot
 // and the blocks, and until the bytes have left.
 #pragma once
@@ -28,8 +27,7 @@ namespace racktwin::serve {
 
 enum class End : std::uint8_t { completed, shed, unfinished };
 
-// Told once for every request, at its end. The record is gone after the call.
-class Observer {
+class Observer {  // told once for every request, at its end; the record is gone after the call
  public:
   virtual ~Observer() = default;
   virtual void ended(const Active&, End, std::string_view reason) = 0;
@@ -79,6 +77,7 @@ class Cluster {
   std::int64_t waiting_for_slot() const { return static_cast<std::int64_t>(pending_.size()); }
   const TransferStats& transfers() const { return transfers_; }
   std::int64_t kv_moved_tokens() const { return moved_tokens_; }
+  std::size_t scrapes_due() const;  // pending events that look at signals and move nothing
   // Where requests stand still, in words, when nothing is left that could move them.
   std::string stuck() const;
 
@@ -99,12 +98,10 @@ class Cluster {
     std::vector<std::uint32_t> members;
     std::vector<std::unique_ptr<Router>> routers;
     std::vector<std::vector<ReplicaView>> views;  // [router][member]
-    bool one_pool = true;                         // the members are of one shape
-    bool scraping = false;                        // a scrape is due
+    bool one_pool = true, scraping = false;       // members are of one shape; a scrape is due
     bool had_prompts = false;  // views may carry cached_tokens of an earlier request
   };
   static constexpr std::size_t intake = 0, decode = 1;
-
   void add_group(std::size_t, const RouterSpec&, std::uint64_t seed);
   std::optional<std::uint32_t> choose(std::size_t group, ActiveIndex, std::size_t first,
                                       std::size_t count);
@@ -122,7 +119,6 @@ class Cluster {
   void start_transfer(ActiveIndex, std::uint32_t seat, bool at_once);
   Bytes visible_bytes(const Active&, const net::Transfer&, const Seat& source) const;
   void pump(std::uint32_t seat);
-
   void wake(std::uint32_t seat);
   void due_begin(std::uint32_t seat);
   void apply(std::uint32_t seat, Replica::Outcome);
@@ -143,8 +139,8 @@ class Cluster {
   std::array<Group, 2> groups_;
   std::vector<std::pair<std::size_t, std::size_t>> near_;  // [domain]: decode members first, count
   std::deque<ActiveIndex> pending_;  // prefilled, waiting for a decode slot, first come first
-  // Replicas whose step has ended at this instant: their outcomes are applied together, in
-  // order of seat, so that what happens does not depend on when an end was scheduled.
+  // Of steps that ended at this instant; applied together, in order of seat, so that nothing
+  // depends on when an end was scheduled.
   std::vector<std::pair<std::uint32_t, Replica::Outcome>> ended_;
   TransferStats transfers_;
   std::int64_t moved_tokens_ = 0;

@@ -16,12 +16,12 @@ namespace racktwin::sim {
 class Collector final : public serve::Observer {
  public:
   using OnEnd = std::function<void(RequestId)>;
-  // `ended` is told of every end, e.g. the source of a closed loop.
-  Collector(const Scenario&, OnEnd ended);
+  // `ended` is told of every end, e.g. the source of a closed loop. Ends happen at the time of
+  // the clock.
+  Collector(const Scenario&, const des::Simulation& clock, OnEnd ended);
 
   void arrived(Instant when, Instant seen);  // by the client's clock; by the router's
   void ended(const serve::Active&, serve::End, std::string_view reason) override;
-  void now(Instant when) { now_ = when; }  // of the ends told next
 
   // Gauges at the end of an interval; the cluster has caught up.
   void sample(Instant when, const serve::Cluster&);
@@ -61,8 +61,9 @@ class Collector final : public serve::Observer {
   void exact(Metrics&) const;
 
   const Scenario& scenario_;
+  const des::Simulation& clock_;
   OnEnd ended_;
-  Instant now_, concurrency_since_, first_arrival_, last_arrival_, last_end_;
+  Instant concurrency_since_, first_arrival_, last_arrival_, last_end_;
   bool any_arrival_ = false;
   std::int64_t warmup_ns_ = 0;
   Counts counts_;

@@ -14,7 +14,6 @@ namespace racktwin::sim {
 namespace {
 
 constexpr std::size_t series_samples = 1500;  // what a picture can show
-constexpr int still_intervals = 30;           // without a step or an arrival: it stands still
 
 // The loop that ties source, clock and cluster together.
 class Run {
@@ -24,7 +23,11 @@ class Run {
         source_(source),
         trace_(trace),
         overhead_(parts.request_overhead),
-        collector_(scenario, [this](RequestId id) { source_.completed(id, simulation_.now()); }),
+        collector_(scenario, simulation_,
+                   [this](RequestId id) {
+                     source_.completed(id, simulation_.now());
+                     schedule_arrival();  // it may have brought the next one
+                   }),
         fabric_(net::shared_ports(simulation_, parts.cluster.ports)),
         cluster_(simulation_, *fabric_, parts.cluster, collector_) {}
 
@@ -37,8 +40,7 @@ class Run {
   void schedule_arrival();
   void on_arrival(std::uint64_t);
   bool keep_going(const RunOptions& options, RunResult& result);
-  bool stands_still();
-  std::uint64_t steps() const;
+  bool stands_still() const;
 
   const Scenario& scenario_;
   workload::Source& source_;
@@ -51,12 +53,12 @@ class Run {
   des::EventId arrival_;
   std::optional<Instant> arrival_at_;
   Instant last_arrival_;
-  std::uint64_t steps_before_ = 0;
-  int still_ = 0;
+  bool over_ = false;  // nobody is let in any more
 };
 
 // A closed loop may bring a request sooner than the one that was due.
 void Run::schedule_arrival() {
+  if (over_) return;
   const std::optional<Instant> next = source_.peek();
   if (next == arrival_at_) return;
   if (arrival_at_) simulation_.cancel(arrival_);
@@ -76,19 +78,9 @@ void Run::on_arrival(std::uint64_t) {
   schedule_arrival();
 }
 
-std::uint64_t Run::steps() const {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < cluster_.replicas(); ++i)
-    sum += static_cast<std::uint64_t>(cluster_.replica(i).stats().steps);
-  return sum;
-}
-
-bool Run::stands_still() {
-  const std::uint64_t now = steps();
-  const bool moves = now != steps_before_ || arrival_at_.has_value() || fabric_->in_flight() > 0;
-  steps_before_ = now;
-  still_ = moves ? 0 : still_ + 1;
-  return still_ >= still_intervals;
+// Nothing is to come that could move what is in the system.
+bool Run::stands_still() const {
+  return simulation_.pending() <= cluster_.scrapes_due();
 }
 
 bool Run::keep_going(const RunOptions& options, RunResult& result) {
@@ -122,13 +114,11 @@ void Run::go(const RunOptions& options, RunResult& result) {
   for (;;) {
     const Instant until = simulation_.now() + scenario_.series_interval;
     simulation_.run_until(until);
-    collector_.now(until);
-    schedule_arrival();  // ends may have brought new turns
     cluster_.catch_up_all();
     collector_.sample(until, cluster_);
     if (!keep_going(options, result)) break;
   }
-  collector_.now(simulation_.now());
+  over_ = true;
   cluster_.give_up_all();
 }
 
