@@ -134,8 +134,9 @@ TraceStats measure(const Table& table, const Scaling& scaling, std::uint64_t see
 void sort_by_time(Table& table) {
   if (!std::is_sorted(table.stamp_ns.begin(), table.stamp_ns.end())) {
     Rows order = all_rows(table);
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return table.stamp_ns[a] < table.stamp_ns[b];
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const std::int64_t first = table.stamp_ns[a], second = table.stamp_ns[b];
+      return first != second ? first < second : a < b;
     });
     table.take_rows(order);
   }

@@ -16,7 +16,7 @@
 namespace racktwin::workload {
 namespace {
 
-constexpr std::size_t chunk = std::size_t{1} << 20;
+constexpr std::size_t chunk = std::size_t{128} << 10;
 
 Error io_error(const std::string& name, std::string_view what, int code) {
   const auto kind = code == ENOENT ? Error::Code::not_found : Error::Code::io;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t bytes_per_token = 4, block = 16;
 
 struct Call {
-  std::int64_t start_ns = 0, end_ns = 0, isl = 0, osl = 0, max_tokens = 0;
+  std::int64_t number = 0, start_ns = 0, end_ns = 0, isl = 0, osl = 0, max_tokens = 0;
   std::string id, parent, prompt;
   std::uint64_t answer = 0;           // hash of its text; 0 = none
   std::vector<std::uint64_t> quoted;  // hashes of the answers in its prompt
@@ -137,13 +137,15 @@ void read_spans(JsonFields& document, Table& table, std::uint32_t session) {
     if (!span.problem.empty())
       return document.fail(fmt::format("span {} {}", number, span.problem));
     if (!call) continue;
+    call->number = number;
     if (call->osl == 0 || call->isl == 0)
       ++table.skipped[call->osl == 0 ? "without output tokens" : "without input tokens"];
     else
       calls.push_back(std::move(*call));
   }
-  std::stable_sort(calls.begin(), calls.end(),
-                   [](const Call& a, const Call& b) { return a.start_ns < b.start_ns; });
+  std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.number < b.number;
+  });
   table.block_tokens = static_cast<int>(block);
   std::map<std::uint64_t, std::size_t> by_answer;
   std::map<std::string, std::size_t> by_id;

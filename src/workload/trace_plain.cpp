@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 
 #include "base/check.hpp"
 #include "base/text.hpp"
@@ -34,12 +33,10 @@ std::string shown(std::string_view text) {
 std::size_t split(std::string_view line, std::array<std::string_view, most_columns>& fields) {
   std::size_t count = 0, start = 0;
   for (;;) {
-    const void* hit = std::memchr(line.data() + start, ',', line.size() - start);
-    const std::size_t end =
-        hit ? static_cast<std::size_t>(static_cast<const char*>(hit) - line.data()) : line.size();
+    const std::size_t comma = line.find(',', start), end = std::min(comma, line.size());
     if (count == most_columns) return most_columns + 1;
     fields[count++] = line.substr(start, end - start);
-    if (!hit) return count;
+    if (comma == std::string_view::npos) return count;
     start = end + 1;
   }
 }
