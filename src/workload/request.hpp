@@ -22,7 +22,8 @@ struct RequestView {
   std::uint8_t slo_class = 0;
   // Identity of the prompt, block by block: blocks[i] names tokens [0, (i+1) * block_tokens)
   // (a chained hash), so that equal ids mean equal prefixes. The last one may be partial.
-  // Empty = nothing is known to be shared.
+  // Empty = nothing is known to be shared. Fewer than the prompt has (some traces round down)
+  // = the rest is shared with nobody.
   std::span<const std::uint64_t> blocks;
   int block_tokens = 0;  // tokens per entry of `blocks`; 0 when there is none
 };
