@@ -37,7 +37,7 @@ double gemm(const StepModelSpec& spec, Format format, double m, double n, double
 }
 
 // Rows of one MoE layer of DeepSeek-R1 without shared expert and communication.
-double moe(StepModelSpec spec, double all_tokens) {
+double moe(const StepModelSpec& spec, double all_tokens) {
   const Pricer pricer(spec);
   double sum = 0;
   for (const Row& row : walk(spec.model, spec.parallelism, 1, 0)) {

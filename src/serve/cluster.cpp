@@ -248,7 +248,7 @@ void Cluster::on_begin(std::uint64_t s) {
   if (end)
     seat.end = simulation_.at(Instant::at_ns(*end), des::Phase::completion,
                               des::bind<&Cluster::on_end>(*this, s));
-  apply(static_cast<std::uint32_t>(s), std::move(outcome));
+  apply(static_cast<std::uint32_t>(s), outcome);
 }
 
 void Cluster::on_end(std::uint64_t s) {
@@ -260,7 +260,7 @@ void Cluster::on_end(std::uint64_t s) {
   std::sort(ended_.begin(), ended_.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   auto ended = std::exchange(ended_, {});
-  for (auto& [seat_ended, outcome] : ended) apply(seat_ended, std::move(outcome));
+  for (const auto& [seat_ended, outcome] : ended) apply(seat_ended, outcome);
   // The next batch waits for what else comes at this instant, if anything does.
   for (const auto& [seat_ended, outcome] : ended)
     if (simulation_.quiet())
@@ -269,7 +269,7 @@ void Cluster::on_end(std::uint64_t s) {
       due_begin(seat_ended);
 }
 
-void Cluster::apply(std::uint32_t s, Replica::Outcome outcome) {
+void Cluster::apply(std::uint32_t s, const Replica::Outcome& outcome) {
   for (const ActiveIndex i : outcome.first_tokens) unbook_prefill(i);
   for (const auto& [i, ready] : outcome.loads)
     simulation_.at(Instant::at_ns(ready), des::Phase::transfer,

@@ -121,7 +121,7 @@ class Cluster {
   void pump(std::uint32_t seat);
   void wake(std::uint32_t seat);
   void due_begin(std::uint32_t seat);
-  void apply(std::uint32_t seat, Replica::Outcome);
+  void apply(std::uint32_t seat, const Replica::Outcome&);
   bool holds(const Group&, const Active&) const;
   void on_begin(std::uint64_t seat);
   void on_end(std::uint64_t seat);

@@ -157,9 +157,8 @@ void warn_of_block_sizes(const Opened& load, const Parts& parts, RunResult& resu
 
 }  // namespace
 
-Result<RunResult> run(const Scenario& given, const catalog::Catalog& catalog,
+Result<RunResult> run(const Scenario& scenario, const catalog::Catalog& catalog,
                       const RunOptions& options) {
-  const Scenario scenario = given;  // parts of the run refer to it
   RACKTWIN_TRY(Parts parts, build(scenario, catalog));
   RACKTWIN_TRY(Opened load, open_load(scenario));
   RunResult result{.scenario_name = scenario.name,

@@ -18,7 +18,7 @@ using Names = std::vector<std::string>;
 class Reader {
  public:
   static constexpr bool reads = true;
-  Reader(yaml::Section at, Names* slos) : at_(std::move(at)), slos_(slos) {}
+  Reader(yaml::Section at, Names* slos) : at_(at), slos_(slos) {}
 
   // A field that keeps its value when the key is absent.
   template <class T, class... Range>

@@ -161,7 +161,7 @@ class SessionSource final : public Source {
     Chain chain{.salt = mix(seed_, id.index)};
     chain.calls_left = std::max<std::int64_t>(1, turns_.draw(session.rng)) - 1;
     open_chain(chain, session.rng);
-    const std::uint32_t slot = sessions_.add(std::move(session));
+    const std::uint32_t slot = sessions_.add(session);
     chain.session = slot;
     sessions_.items[slot].main = chains_.add(chain);
     wait_until(when, sessions_.items[slot].main);

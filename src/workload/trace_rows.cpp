@@ -31,7 +31,7 @@ bool fits(std::size_t ids, std::int64_t isl, std::int64_t block) {
 // Qwen-Bailian: seconds, blocks of 16, chats that name their parent turn.
 class BailianRows final : public JsonRows {
  public:
-  explicit BailianRows(std::string) {
+  explicit BailianRows(const std::string&) {
     table.format = "qwen-bailian";
     table.time_unit = "s";
     table.block_tokens = 16;
@@ -93,7 +93,7 @@ class BailianRows final : public JsonRows {
 // ServeGen's offline batches: no arrivals, blocks of 16; some files lack the output.
 class OfflineRows final : public JsonRows {
  public:
-  explicit OfflineRows(std::string) {
+  explicit OfflineRows(const std::string&) {
     table.format = "servegen-offline";
     table.time_unit = "none";
     table.block_tokens = 16;
@@ -118,7 +118,7 @@ class OfflineRows final : public JsonRows {
 // LLMServingSim: nanoseconds; single requests and agentic sessions, also mixed in one file.
 class ServingSimRows final : public JsonRows {
  public:
-  explicit ServingSimRows(std::string) {
+  explicit ServingSimRows(const std::string&) {
     table.format = "llmservingsim";
     table.time_unit = "ns";
     table.block_tokens = 16;
@@ -184,7 +184,7 @@ class ServingSimRows final : public JsonRows {
 // Dynamo's event log, dynamo.request.trace.v1: the ends of requests with what replay needs.
 class DynamoRows final : public JsonRows {
  public:
-  explicit DynamoRows(std::string) {
+  explicit DynamoRows(const std::string&) {
     table.format = "dynamo-request";
     table.time_unit = "ms";
   }
