@@ -40,9 +40,11 @@ bool Timestamps::read_day(const char* text) {
   if (!two_digits(text, century) || !two_digits(text + 2, year) || text[4] != '-' ||
       !two_digits(text + 5, month) || text[7] != '-' || !two_digits(text + 8, day))
     return false;
-  if (month < 1 || month > 12 || day < 1 || day > 31 || century < 19 || century > 21) return false;
+  if (month < 1 || month > 12 || day < 1 || day > 31) return false;
+  const int whole = 100 * century + year;
+  if (whole < 1970 || whole > 2099) return false;
   std::memcpy(day_, text, sizeof day_);
-  day_ns_ = days_from_civil(century * 100 + year, month, day) * 86400 * std::int64_t{1000000000};
+  day_ns_ = days_from_civil(whole, month, day) * 86400 * std::int64_t{1000000000};
   return true;
 }
 

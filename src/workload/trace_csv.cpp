@@ -91,7 +91,7 @@ class CsvRows {
       table.edges.emplace_back(last.row, at);
       table.set_delay(ns - last.end_ns);
     }
-    last = {at, ns + lasted_ns};
+    last = {at, std::min(ns, INT64_MAX / 2) + std::min(lasted_ns, longest_ns)};
   }
   std::map<std::string, std::pair<std::uint32_t, Turn>> last_;
 };

@@ -14,7 +14,7 @@ namespace racktwin::workload {
 namespace {
 
 constexpr double slack_s = 1.5;  // recorded times are whole seconds
-constexpr double longest_s = 9e9;
+constexpr double longest_s = static_cast<double>(longest_ns) / 1e9;
 
 std::int64_t ns_of(double seconds) {
   return std::llround(seconds * 1e9);

@@ -25,7 +25,8 @@ void keep_rows(Table& table, const std::vector<bool>& keep) {
           continue;
         }
         direct.insert(direct.end(), waits_for[before].begin(), waits_for[before].end());
-        if (!table.delay_ns.empty()) more = std::max(more, table.delay_ns[before]);
+        if (!table.delay_ns.empty())
+          more = std::max(more, std::min(table.delay_ns[before], longest_ns));
         // What the first of a chain left to wait for is its stamp.
         if (waits_for[before].empty()) {
           if (table.not_before.empty()) table.not_before.resize(table.rows(), 0);
@@ -168,6 +169,17 @@ std::string list_of(const std::map<std::string, std::int64_t>& skipped) {
 
 }  // namespace
 
+std::optional<std::string> span_problem(std::int64_t span_ns, const Scaling& scaling) {
+  const double years = static_cast<double>(span_ns) / static_cast<double>(longest_ns) * 10;
+  if (span_ns > longest_ns)
+    return fmt::format("has times that lie {:.0f} years apart; ten at most: a clock is wrong",
+                       years);
+  if (years / scaling.compress > 10)
+    return fmt::format("would last {:.0f} years when its time is divided by {}; ten at most",
+                       years / scaling.compress, scaling.compress);
+  return std::nullopt;
+}
+
 Result<Trace> finish(Table table, const Input& input, const TraceOptions& options) {
   const auto empty = [&] {
     return Error{Error::Code::invalid_input,
@@ -181,6 +193,8 @@ Result<Trace> finish(Table table, const Input& input, const TraceOptions& option
     table.not_before.clear();
   }
   sort_by_time(table);
+  if (const auto problem = span_problem(table.stamp_ns.back(), options.scaling))
+    return Error{Error::Code::invalid_input, *problem, input.name};
   if (topological(Graph(table)).size() < table.rows())
     return Error{Error::Code::invalid_input, "has requests that wait for one another in a circle",
                  input.name};

@@ -11,6 +11,8 @@
 namespace racktwin::workload {
 namespace {
 
+constexpr double longest_ms = static_cast<double>(longest_ns) / 1e6;
+
 struct Raw {
   std::int64_t line = 0, isl = 0, osl = 0;
   std::optional<double> time;  // in the file's unit
@@ -31,8 +33,8 @@ class MooncakeRows final : public JsonRows {
     raw.time = fields.number(key, 0, 9e15);
     if (fields.has(key) && !raw.time && fields.problem.empty())
       fields.fail(fmt::format("has a {} that is no number", key));
-    raw.delay_ms = fields.number("delay", 0, 1e13);
-    const auto tool_wait = fields.number("tool_wait_ms", 0, 1e13);
+    raw.delay_ms = fields.number("delay", 0, longest_ms);
+    const auto tool_wait = fields.number("tool_wait_ms", 0, longest_ms);
     if (tool_wait) raw.delay_ms = raw.delay_ms.value_or(0) + *tool_wait;
     std::optional<std::int64_t> isl = fields.tokens("input_length");
     // Simplified: four bytes of text to a token where only the text is given. Wrong by the
@@ -228,7 +230,7 @@ class MooncakeRows final : public JsonRows {
       const bool in_session = raw.session != Table::no_session;
       const std::optional<std::uint32_t> before = in_session ? last[raw.session] : std::nullopt;
       // A turn that only has a delay is stamped as if answers took no time.
-      if (!raw.time && before) ns = table.stamp_ns[*before] + delay_ns;
+      if (!raw.time && before) ns = std::min(table.stamp_ns[*before], 8 * longest_ns) + delay_ns;
       const std::uint32_t row = table.add(ns, raw.isl, raw.osl);
       if (raw.block_end > raw.block_begin)
         table.add_blocks({blocks_.begin() + static_cast<std::ptrdiff_t>(raw.block_begin),

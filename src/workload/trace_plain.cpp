@@ -400,6 +400,8 @@ Result<Trace> open_plain(const Input& input, const std::string& format,
   scan.table.format = rows.parser().format;
   scan.table.time_unit = rows.parser().time_unit;
   if (scan.held) return finish(std::move(scan.table), input, options);
+  if (const auto problem = span_problem(scan.last - scan.origin, options.scaling))
+    return Error{Error::Code::invalid_input, *problem, input.name};
   Trace trace;
   trace.info.format = scan.table.format;
   trace.info.time_unit = scan.table.time_unit;

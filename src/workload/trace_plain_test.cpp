@@ -88,6 +88,8 @@ TEST(Azure, malformed_rows_are_refused_with_line_and_value) {
   const std::pair<std::string, std::string> cases[] = {
       {",5,5\n", "t:3: TIMESTAMP is missing"},
       {"nan,5,5\n", "t:3: TIMESTAMP \"nan\" is no date and time"},
+      {"1969-11-16 18:17:03,5,5\n", "t:3: TIMESTAMP \"1969-11-16 18:17:03\" is no date"},
+      {"2100-11-16 18:17:03,5,5\n", "t:3: TIMESTAMP \"2100-11-16 18:17:03\" is no date"},
       {"2023-13-16 18:17:03,5,5\n", "t:3: TIMESTAMP \"2023-13-16 18:17:03\" is no date"},
       {"2023-11-16 25:17:03,5,5\n", "t:3: TIMESTAMP \"2023-11-16 25:17:03\" is no date"},
       {"2023-11-16 18:17:03.,5,5\n", "t:3: TIMESTAMP \"2023-11-16 18:17:03.\" is no date"},

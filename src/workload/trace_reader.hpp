@@ -20,6 +20,7 @@
 namespace racktwin::workload {
 
 constexpr std::int64_t length_limit = INT32_MAX;
+constexpr std::int64_t longest_ns = 315360000000000000;  // ten years: no trace, pause or answer
 
 // Rows by column. The optional columns are empty, or as long as the others.
 struct Table {
@@ -129,6 +130,9 @@ Result<Table> read_documents(const std::vector<Input>&, const std::string& forma
 Result<Table> read_csv_sessions(const Input&, const std::string& format);
 Result<Trace> open_servegen(const std::string& folder, const TraceOptions&);
 Result<std::string> detect_format(const Input&);
+
+// Why a trace lasts too long, as recorded or scaled.
+std::optional<std::string> span_problem(std::int64_t span_ns, const Scaling&);
 
 // Sorts, cuts, thins, measures and replays a table.
 Result<Trace> finish(Table, const Input&, const TraceOptions&);

@@ -7,6 +7,8 @@
 
 namespace racktwin::workload {
 
+static constexpr std::int64_t end_of_clock = 4000000000000000000;  // 126 years
+
 Graph::Graph(const Table& table)
     : begin(table.rows() + 1), after(table.edges.size()), waits(table.rows()) {
   for (const auto& [before, later] : table.edges) {
@@ -69,7 +71,10 @@ std::int64_t Superposed::time(std::uint32_t copy, std::uint32_t row, std::int64_
 }
 
 std::int64_t Superposed::scaled(std::int64_t ns) const {
-  return compress_ == 1 ? ns : static_cast<std::int64_t>(static_cast<double>(ns) / compress_ + 0.5);
+  if (compress_ == 1) return std::min(ns, end_of_clock);
+  const double scaled = static_cast<double>(ns) / compress_ + 0.5;
+  return scaled < static_cast<double>(end_of_clock) ? static_cast<std::int64_t>(scaled)
+                                                    : end_of_clock;
 }
 
 void Superposed::push(std::uint32_t copy) {
@@ -171,7 +176,10 @@ class TableSource final : public Source {
   void release(std::uint32_t copy, std::uint32_t row) {
     const std::uint32_t instance = copy * static_cast<std::uint32_t>(table_.rows()) + row;
     const std::int64_t delay = table_.delay_ns.empty() ? 0 : table_.delay_ns[row];
-    std::int64_t ns = ready_ns_[instance] + stamped_.scaled(delay);
+    // However long the pauses, the clock does not overflow: at its end they are nothing.
+    const std::int64_t ready = ready_ns_[instance];
+    std::int64_t ns = std::min(ready, end_of_clock) + stamped_.scaled(delay);
+    ns = std::max(ready, std::min(ns, end_of_clock));
     const bool stamp = !queued_ && !table_.not_before.empty() && table_.not_before[row];
     if (stamp) {
       const bool in_session = !table_.session.empty() && table_.session[row] != Table::no_session;

@@ -124,6 +124,24 @@ TEST(Mooncake, rows_without_a_length_of_the_answer_are_counted) {
   EXPECT_EQ(serve_all(*trace.source, unit::sec)[1].request.isl, 6);  // 23 bytes
 }
 
+TEST(Mooncake, times_too_far_apart_are_refused_and_long_pauses_do_not_overflow) {
+  EXPECT_EQ(refusal(R"({"timestamp": 0, "input_length": 1, "output_length": 1}
+{"timestamp": 400000000000, "input_length": 1, "output_length": 1}
+)"),
+            "t: has times that lie 13 years apart; ten at most: a clock is wrong");
+  const std::string far = R"({"timestamp": 0, "input_length": 1, "output_length": 1}
+{"timestamp": 300000000, "input_length": 1, "output_length": 1}
+)";
+  EXPECT_EQ(refusal(far, {.scaling = {.compress = 1e-4}}),
+            "t: would last 95 years when its time is divided by 0.0001; ten at most");
+  std::string pauses;
+  for (int i = 0; i < 10; ++i)
+    pauses += R"({"session_id": 1, "delay": 30000000000, "input_length": 1, "output_length": 1})"
+              "\n";
+  Trace trace = opened(pauses);
+  EXPECT_EQ(serve_all(*trace.source, unit::hour).size(), 10u);
+}
+
 TEST(TimedTrace, seconds_with_fractions_and_blocks_of_16_are_seen) {
   Trace trace = opened(
       R"({"timestamp": 0, "input_length": 20, "output_length": 5, "hash_ids": [1, 2]}
