@@ -1,6 +1,7 @@
 #include "base/file.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -11,7 +12,11 @@ namespace fs = std::filesystem;
 
 class Files : public testing::Test {
  protected:
-  Files() : folder_(fs::temp_directory_path() / "racktwin_file_test") { fs::remove_all(folder_); }
+  // Tests run side by side in processes of their own.
+  Files()
+      : folder_(fs::temp_directory_path() / ("racktwin_file_test." + std::to_string(::getpid()))) {
+    fs::remove_all(folder_);
+  }
   ~Files() override { fs::remove_all(folder_); }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   fs::path folder_;

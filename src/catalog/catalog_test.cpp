@@ -1,6 +1,7 @@
 #include "catalog/catalog.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -29,7 +30,8 @@ const Catalog& catalog() {
 class Folder {
  public:
   explicit Folder(const char* name)
-      : path_(fs::temp_directory_path() / ("racktwin_catalog_" + std::string(name))) {
+      : path_(fs::temp_directory_path() /
+              ("racktwin_catalog_" + std::to_string(::getpid()) + std::string(name))) {
     fs::remove_all(path_);
   }
   ~Folder() { fs::remove_all(path_); }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -56,7 +57,8 @@ class Folder {
  public:
   Folder() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::path(::testing::TempDir()) / "racktwin_cli" / test->name();
+    path_ = std::filesystem::path(::testing::TempDir()) /
+            ("racktwin_cli." + std::to_string(::getpid())) / test->name();
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +21,8 @@ using ::testing::Not;
 class Script {
  public:
   explicit Script(const std::string& shell)
-      : path_(std::filesystem::path(::testing::TempDir()) / ("racktwin_completion." + shell)) {
+      : path_(std::filesystem::path(::testing::TempDir()) /
+              ("racktwin_completion." + std::to_string(::getpid()) + shell)) {
     std::ofstream(path_) << completion_script(shell).value();
   }
   ~Script() { std::filesystem::remove(path_); }
@@ -104,7 +106,7 @@ TEST(Completion, both_scripts_are_sound_shell) {
 TEST(Completion, zsh_completes_in_a_terminal) {
   if (!has("zsh")) GTEST_SKIP() << "no zsh here";
   const Script script("zsh");
-  const std::string folder = ::testing::TempDir() + "racktwin_zsh";
+  const std::string folder = ::testing::TempDir() + "racktwin_zsh" + std::to_string(::getpid());
   std::filesystem::create_directories(folder);
   std::filesystem::copy_file(script.path(), folder + "/_racktwin",
                              std::filesystem::copy_options::overwrite_existing);

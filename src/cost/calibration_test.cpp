@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <set>
@@ -33,7 +34,9 @@ class CalibrationFile : public testing::Test {
     std::filesystem::remove(path_);
     return read.ok() ? "accepted" : read.error().text();
   }
-  std::string path_ = (std::filesystem::temp_directory_path() / "calibration_test.yaml").string();
+  std::string path_ = (std::filesystem::temp_directory_path() /
+                       ("calibration_test." + std::to_string(::getpid()) + ".yaml"))
+                          .string();
 };
 
 constexpr const char* gemm =
