@@ -259,14 +259,15 @@ void Cluster::on_end(std::uint64_t s) {
   if (simulation_.more_now(des::Phase::completion)) return;
   std::sort(ended_.begin(), ended_.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
-  auto ended = std::exchange(ended_, {});
-  for (const auto& [seat_ended, outcome] : ended) apply(seat_ended, outcome);
+  std::swap(ended_, settled_);
+  for (const auto& [seat_ended, outcome] : settled_) apply(seat_ended, outcome);
   // The next batch waits for what else comes at this instant, if anything does.
-  for (const auto& [seat_ended, outcome] : ended)
+  for (const auto& [seat_ended, outcome] : settled_)
     if (simulation_.quiet())
       on_begin(seat_ended);
     else
       due_begin(seat_ended);
+  settled_.clear();
 }
 
 void Cluster::apply(std::uint32_t s, const Replica::Outcome& outcome) {

@@ -141,7 +141,7 @@ class Cluster {
   std::deque<ActiveIndex> pending_;  // prefilled, waiting for a decode slot, first come first
   // Of steps that ended at this instant; applied together, in order of seat, so that nothing
   // depends on when an end was scheduled.
-  std::vector<std::pair<std::uint32_t, Replica::Outcome>> ended_;
+  std::vector<std::pair<std::uint32_t, Replica::Outcome>> ended_, settled_;
   TransferStats transfers_;
   std::int64_t moved_tokens_ = 0;
   bool disaggregated_ = false;
