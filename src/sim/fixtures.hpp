@@ -99,12 +99,16 @@ inline std::vector<Named> make_scenarios() {
   s = dense();
   s.load = conversations();
   all.push_back({"sessions", s, true});
-  s.deployment.pools[0].kv_blocks = 400;
+  s.deployment.pools[0].block_tokens = 16;
+  s.deployment.pools[0].replicas = 2;
+  s.deployment.pools[0].kv_blocks = 1000;
   s.deployment.pools[0].tiers = {.host = 8 * unit::GB, .nvme = 100 * unit::GB};
   all.push_back({"tiers", s, true});
   s = dense();
+  s.deployment.pools[0].block_tokens = 16;
   s.deployment.pools[0].kv_blocks = 450;
-  s.load = open_loop(60, lengths(900, 4000), lengths(300, 2000));
+  s.load = open_loop(60, lengths(300, 1200),
+                     {.kind = workload::Lengths::Kind::uniform, .min = 250, .max = 300});
   all.push_back({"pressure", s});
   s = dense();
   s.deployment.router.staleness = 200 * unit::ms;
@@ -118,7 +122,7 @@ inline std::vector<Named> make_scenarios() {
   s = disaggregated();
   s.deployment.pools[0].kv_blocks = 300;
   s.deployment.pools[1].kv_blocks = 300;
-  s.deployment.pools[1].max_sequences = 3;
+  s.deployment.pools[1].max_sequences = 1;
   all.push_back({"back_pressure", s});
   s = dense();
   s.load = workload::ClosedLoop{
