@@ -1,4 +1,5 @@
 // Files as they come: compressed, truncated, foreign, huge, in folders; ServeGen's folder.
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -35,7 +36,7 @@ std::string zstded(const std::string& text) {
 class Folder {
  public:
   explicit Folder(const std::string& name)
-      : path_(fs::temp_directory_path() / ("racktwin_trace_" + name)) {
+      : path_(fs::temp_directory_path() / ("racktwin_trace_" + std::to_string(::getpid()) + name)) {
     fs::remove_all(path_);
     fs::create_directories(path_);
   }
