@@ -108,13 +108,15 @@ Json json_of(const catalog::LayerGroup& group) {
 
 Json json_of(const catalog::Model& model) {
   const catalog::Parameters counted = catalog::parameters(model);
+  const catalog::PublishedCount comparable = catalog::counted_as_published(model);
   const ModelFacts facts = facts_of(model);
   Json groups = Json::array();
   for (const catalog::LayerGroup& group : model.layers) groups.push_back(json_of(group));
   const auto optional = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
   Json json = {{"name", model.name},
-               {"total_params", counted.total},
-               {"active_params", counted.active},
+               // As the publisher of the model counts, so that the two can be compared.
+               {"total_params", comparable.total},
+               {"active_params", comparable.active},
                {"kv_bytes_per_token", number(catalog::kv_bytes_per_token(model))},
                {"layers", model.layer_count()},
                {"attention", facts.attention},
@@ -122,6 +124,8 @@ Json json_of(const catalog::Model& model) {
                {"published_total_params", optional(model.published_total)},
                {"published_active_params", optional(model.published_active)},
                {"mtp_params", counted.mtp},
+               {"kv_bytes_per_token_within_window",
+                number(catalog::kv_bytes_per_token_within_window(model))},
                {"state_bytes_per_sequence", number(catalog::state_bytes_per_sequence(model))},
                {"hidden", model.hidden},
                {"vocabulary", model.vocabulary},
