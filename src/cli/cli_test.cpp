@@ -58,7 +58,7 @@ class Folder {
   Folder() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     path_ = std::filesystem::path(::testing::TempDir()) /
-            ("racktwin_cli." + std::to_string(::getpid())) / test->name();
+            (std::string("racktwin_cli.") + test->name() + "." + std::to_string(::getpid()));
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }
