@@ -335,10 +335,21 @@ Part SpeedOfLight::local(const RankWork& micro, std::int64_t head) const {
   return part;
 }
 
+// `a` does no more than `b` of anything.
+bool no_more(const RankWork& a, const RankWork& b) {
+  return a.decode_context <= b.decode_context && a.decode_tokens <= b.decode_tokens &&
+         a.prefill_tokens <= b.prefill_tokens && a.prefill_pairs <= b.prefill_pairs &&
+         a.decode_sequences <= b.decode_sequences &&
+         a.decode_context_windowed <= b.decode_context_windowed &&
+         a.prefill_sequences <= b.prefill_sequences &&
+         a.prefill_pairs_windowed <= b.prefill_pairs_windowed;
+}
+
 SpeedOfLight::Slowest SpeedOfLight::find_slowest(std::span<const RankWork> ranks) const {
   RACKTWIN_CHECK(ranks.size() == static_cast<std::size_t>(spec_.parallelism.dp));
   const int pp = spec_.parallelism.pp;
   Slowest slowest;
+  const RankWork* best = nullptr;
   for (const RankWork& rank : ranks) {
     const std::int64_t tokens = rank.prefill_tokens + rank.decode_tokens;
     const std::int64_t head = rank.prefill_sequences + rank.decode_tokens;
@@ -347,9 +358,11 @@ SpeedOfLight::Slowest SpeedOfLight::find_slowest(std::span<const RankWork> ranks
     slowest.busiest_tokens = std::max(slowest.busiest_tokens, tokens);
     slowest.busiest_drafts = std::max(slowest.busiest_drafts, rank.decode_sequences);
     slowest.sequences = std::max(slowest.sequences, rank.prefill_sequences + rank.decode_sequences);
+    if (best != nullptr && no_more(rank, *best)) continue;  // hence no slower
     const RankWork micro = pp == 1 ? rank : micro_batch(rank, pp);
     const double local = local_total(micro, head);
     if (local <= slowest.local) continue;
+    best = &rank;
     slowest.local = local;
     slowest.work = micro;
     slowest.head = head;
