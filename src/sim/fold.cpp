@@ -171,46 +171,48 @@ void fold_cluster(const Scenario& scenario, const Parts& parts, const serve::Clu
 }
 
 Bottleneck find_bottleneck(const RunResult& result) {
-  const PoolResult* busiest = nullptr;
-  const auto busy = [](const PoolResult& p) { return 1 - p.time.idle; };
-  for (const PoolResult& pool : result.pools)
-    if (busiest == nullptr || busy(pool) > busy(*busiest)) busiest = &pool;
-  if (busiest == nullptr || result.metrics.counts.completed == 0)
+  if (result.pools.empty() || result.metrics.counts.completed == 0)
     return {"nothing was completed", "", "nothing"};
-  // A pool that queues is the limit even where another one is busier.
-  for (const PoolResult& pool : result.pools)
-    if (pool.queue_mean > pool.replicas && pool.queue_mean > busiest->queue_mean) busiest = &pool;
+  const auto busy = [](const PoolResult& p) { return 1 - p.time.idle; };
+  const auto queue = [](const PoolResult& p) { return p.queue_mean / p.replicas; };
+  // A pool is short of something when requests wait for it. Being busy says little: a decode
+  // replica steps as long as one sequence runs; only prompts come one after another.
+  const PoolResult* pool = &result.pools.front();
+  for (const PoolResult& p : result.pools)
+    if (queue(p) > queue(*pool)) pool = &p;
+  const bool queues = queue(*pool) >= 1;
+  if (!queues)
+    for (const PoolResult& p : result.pools)
+      if (busy(p) > busy(*pool)) pool = &p;
 
-  const TimeSplit& t = busiest->time;
+  const TimeSplit& t = pool->time;
   const std::pair<double, std::string_view> parts[] = {{t.memory, "HBM bandwidth"},
                                                        {t.compute, "arithmetic"},
                                                        {t.communication, "communication"},
-                                                       {t.overhead, "host overhead"}};
+                                                       {t.overhead, "host and launch overhead"}};
   const auto& largest =
       *std::max_element(std::begin(parts), std::end(parts),
                         [](const auto& a, const auto& b) { return a.first < b.first; });
-  const double share = busy(*busiest) > 0 ? largest.first / busy(*busiest) : 0;
-  Bottleneck b{.pool = busiest->name, .limit = std::string(largest.second)};
+  const double share = busy(*pool) > 0 ? largest.first / busy(*pool) : 0;
+  Bottleneck b{.pool = pool->name, .limit = std::string(largest.second)};
   const std::string steps =
       fmt::format("{} is {:.0f} % of its step time", largest.second, 100 * share);
-  const bool queues = busiest->queue_mean > 1;
-  if (busiest->kv_used_peak > 0.97 && queues && busiest->role != serve::Role::prefill) {
+  if (queues && pool->kv_used_peak > 0.97 && pool->role != serve::Role::prefill) {
     b.limit = "KV cache";
     b.sentence = fmt::format(
         "pool \"{}\": its KV cache is full ({:.0f} % at the peak) and {:.0f} requests wait on "
         "average; {}",
-        busiest->name, 100 * busiest->kv_used_peak, busiest->queue_mean, steps);
-  } else if (busy(*busiest) > 0.9 || queues) {
+        pool->name, 100 * pool->kv_used_peak, pool->queue_mean, steps);
+  } else if (queues || (pool->role == serve::Role::prefill && busy(*pool) > 0.9)) {
     b.sentence = fmt::format(
-        "pool \"{}\": busy {:.0f} % of the time with {:.1f} requests waiting "
-        "on average; {}",
-        busiest->name, 100 * busy(*busiest), busiest->queue_mean, steps);
+        "pool \"{}\": busy {:.0f} % of the time with {:.1f} requests waiting on average; {}",
+        pool->name, 100 * busy(*pool), pool->queue_mean, steps);
   } else {
     b.limit = "load";
     b.sentence = fmt::format(
-        "the offered load: no pool is busy more than {:.0f} % of the time "
-        "(\"{}\"), where {}",
-        100 * busy(*busiest), busiest->name, steps);
+        "the offered load: no pool keeps requests waiting; \"{}\" is the busiest ({:.0f} % of the "
+        "time), where {}",
+        pool->name, 100 * busy(*pool), steps);
   }
   return b;
 }
