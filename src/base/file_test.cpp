@@ -42,6 +42,16 @@ TEST_F(Files, a_missing_file_a_directory_and_a_large_one_are_refused) {
   EXPECT_EQ(read_file(path("x"), 4).error().message, "is larger than the 4 bytes allowed here");
 }
 
+TEST_F(Files, a_device_a_pipe_and_a_link_stay_what_they_are) {
+  ASSERT_TRUE(write_file("/dev/null", "gone").ok());
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  ASSERT_TRUE(write_file(path("target"), "old").ok());
+  fs::create_symlink(path("target"), path("link"));
+  ASSERT_TRUE(write_file(path("link"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(read_file(path("target")).value(), "new");
+}
+
 TEST_F(Files, an_endless_file_is_refused_at_its_limit) {
   EXPECT_FALSE(read_file("/dev/zero", 1 << 20).ok());
 }

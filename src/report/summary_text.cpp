@@ -124,7 +124,7 @@ void headline(Page& page, const RunResult& result) {
               Tone::strong);
   }
   page.item(
-      has_steady(metrics) ? "whole run" : "delivers",
+      has_steady(metrics) ? "to the end" : "delivers",
       fmt::format(
           "{} output ({} per GPU in use), {} input, {}", tokens(metrics.output_throughput),
           tokens(metrics.output_per_gpu), tokens(metrics.input_throughput),

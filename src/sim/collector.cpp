@@ -103,6 +103,7 @@ void Collector::judge(const Active& a, End end) {
     const bool late_ttft = over(slo.ttft, ttft), late_tpot = tpot && over(slo.tpot, *tpot),
                late_e2e = over(slo.e2e, e2e);
     good = !late_ttft && !late_tpot && !late_e2e;
+    good_in_interval_ += good;
     if (scenario_.series_interval > Seconds{}) {
       ttft_in_interval_.push_back(static_cast<double>(ttft) / 1e6);
       if (tpot) tpot_in_interval_.push_back(static_cast<double>(*tpot) / 1e6);
@@ -127,7 +128,7 @@ void Collector::judge(const Active& a, End end) {
     }
     if (slices_.size() < 6 * sliced_requests && a.id.index < sliced_requests) keep_slices(a);
   }
-  if (counted) {
+  if (counted && !(end == End::unfinished && interrupted_)) {
     ++slo.requests;
     slo.good += good;
     slo.not_served += end != End::completed;
@@ -187,6 +188,8 @@ void Collector::sample(Instant when, const serve::Cluster& cluster) {
   series_.ttft_p99_ms.push_back(percentile_or_nan(ttft_in_interval_, 0.99));
   series_.tpot_p50_ms.push_back(percentile_or_nan(tpot_in_interval_, 0.5));
   completed_by_interval_.push_back(completions_);
+  good_by_interval_.push_back(good_in_interval_);
+  good_in_interval_ = 0;
   arrivals_ = completions_ = input_in_interval_ = 0;
   ttft_in_interval_.clear();
   tpot_in_interval_.clear();
@@ -317,14 +320,18 @@ Metrics::Steady Collector::steady(int gpus_used, const serve::Cluster& cluster) 
     return static_cast<std::size_t>(since_start(t).in(unit::sec) / interval);
   };
   const std::size_t first = index(std::max(first_arrival_, Instant::at_ns(warmup_ns_)));
-  const std::size_t last = std::max(first, index(open_loop() ? last_arrival_ : last_end_)) + 1;
-  std::int64_t tokens = 0, completed = 0;
+  // Requests that all come at once are a burst, whatever they were read from.
+  const bool flows = open_loop() && index(last_arrival_) > first;
+  const std::size_t last = std::max(first, index(flows ? last_arrival_ : last_end_)) + 1;
+  std::int64_t tokens = 0, completed = 0, good = 0;
   for (std::size_t i = 0; i < cluster.replicas(); ++i) {
     const auto& counts = cluster.replica(i).stats().output_by_interval;
     for (std::size_t k = first; k < std::min(last, counts.size()); ++k) tokens += counts[k];
   }
-  for (std::size_t k = first; k < std::min(last, completed_by_interval_.size()); ++k)
+  for (std::size_t k = first; k < std::min(last, completed_by_interval_.size()); ++k) {
     completed += completed_by_interval_[k];
+    good += good_by_interval_[k];
+  }
   const Seconds length = series_.interval * static_cast<double>(last - first);
   const double seconds = length.in(unit::sec);
   Metrics::Steady s{.from = series_.interval * static_cast<double>(first)};
@@ -332,7 +339,7 @@ Metrics::Steady Collector::steady(int gpus_used, const serve::Cluster& cluster) 
   s.output = static_cast<double>(tokens) * unit::tok / length;
   s.output_per_gpu = s.output / gpus_used;
   s.completed = static_cast<double>(completed) / seconds * unit::per_second;
-  s.goodput = static_cast<double>(good_) / seconds * unit::per_second;
+  s.goodput = static_cast<double>(good) / seconds * unit::per_second;
   return s;
 }
 

@@ -23,6 +23,9 @@ class Collector final : public serve::Observer {
   void arrived(Instant when, Instant seen);  // by the client's clock; by the router's
   void ended(const serve::Active&, serve::End, std::string_view reason) override;
 
+  // The run was stopped from outside: what is unfinished now broke no objective.
+  void interrupt() { interrupted_ = true; }
+
   // Gauges at the end of an interval; the cluster has caught up.
   void sample(Instant when, const serve::Cluster&);
 
@@ -78,7 +81,9 @@ class Collector final : public serve::Observer {
 
   Series series_;  // at the base interval
   std::int64_t arrivals_ = 0, completions_ = 0, input_in_interval_ = 0;
-  std::vector<std::int64_t> completed_by_interval_;
+  std::int64_t good_in_interval_ = 0;
+  std::vector<std::int64_t> completed_by_interval_, good_by_interval_;
+  bool interrupted_ = false;
   std::vector<double> ttft_in_interval_, tpot_in_interval_;
   std::vector<PoolGauges> gauges_;
   std::vector<std::int64_t> prompt_before_, reused_before_;

@@ -50,7 +50,7 @@ struct Metrics {
   struct Steady {
     Seconds from, to;  // since the start of the run
     TokensPerSecond output, output_per_gpu;
-    PerSecond completed, goodput;  // ended in the window; arrived in it and good
+    PerSecond completed, goodput;  // ended in the window; and good
   } steady;
   double concurrency_mean = 0;
   std::int64_t concurrency_peak = 0;

@@ -105,6 +105,7 @@ bool Run::keep_going(const RunOptions& options, RunResult& result) {
                           .simulated = since_start(now)};
   if (options.progress(progress)) return true;
   result.partial = true;
+  collector_.interrupt();
   result.partial_reason = fmt::format("interrupted at {:.6g} simulated seconds", at);
   return false;
 }
@@ -157,12 +158,19 @@ void warn_of_block_sizes(const Opened& load, const Parts& parts, RunResult& resu
 
 }  // namespace
 
-Result<RunResult> run(const Scenario& scenario, const catalog::Catalog& catalog,
+Result<RunResult> run(const Scenario& given, const catalog::Catalog& catalog,
                       const RunOptions& options) {
-  RACKTWIN_TRY(Parts parts, build(scenario, catalog));
-  RACKTWIN_TRY(Opened load, open_load(scenario));
+  RACKTWIN_TRY(Parts parts, build(given, catalog));
+  RACKTWIN_TRY(Opened load, open_load(given));
+  Scenario scenario = given;
+  if (load.info && scenario.warmup > Seconds{} && load.info->scaled.span <= scenario.warmup) {
+    parts.warnings.push_back(fmt::format(
+        "the trace is over within the warm-up of {:.6g} s: nothing is left out as warm-up",
+        scenario.warmup.in(unit::sec)));
+    scenario.warmup = Seconds{};
+  }
   RunResult result{.scenario_name = scenario.name,
-                   .scenario_yaml = to_yaml(scenario),
+                   .scenario_yaml = to_yaml(given),
                    .version = std::string(racktwin::version),
                    .seed = scenario.seed,
                    .racks = scenario.racks,

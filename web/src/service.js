@@ -9,7 +9,7 @@ export function load(data) {
   const {series, summary} = data;
   const time = series.time_s;
   const perSecond = unit('tok/s');
-  const every = series.interval_s === 1 ? 'requests per second' : `requests per ${amount(series.interval_s)} s`;
+  const every = 'requests per second';
   const note = series.merged > 1 ? `Each point is the mean of ${series.merged} intervals.` : null;
   const reasons = Object.entries(summary.requests.shed_reasons)
       .map(([reason, count]) => `${grouped(count)} ${reason}`).join(', ');
@@ -19,7 +19,7 @@ export function load(data) {
         figure(data, 'requests.completed', grouped), ' completed + ',
         figure(data, 'requests.shed', grouped), ' shed', reasons && ` (${reasons})`, ' + ',
         figure(data, 'requests.unfinished', grouped), ' unfinished. ',
-        summary.steady === null ? 'Input ' : 'Over the whole run, filling and emptying included: input ', figure(data, 'input_throughput', perSecond), ', output ',
+        summary.steady === null ? 'Input ' : 'From the end of the warm-up to the last completion, emptying included: input ', figure(data, 'input_throughput', perSecond), ', output ',
         figure(data, 'output_throughput', perSecond), ', together ',
         figure(data, 'total_token_throughput', perSecond), '.'),
       summary.steady !== null && h('p', {class: 'note'}, 'Dashed uprights: where the load begins and ends.'),
