@@ -198,6 +198,9 @@ Result<RunResult> run(const Scenario& given, const catalog::Catalog& catalog,
   result.bottleneck = find_bottleneck(result);
   const Counts& counts = result.metrics.counts;
   RACKTWIN_CHECK(counts.arrived == counts.completed + counts.shed + counts.unfinished);
+  if (counts.completed == 0 && counts.shed > 0)
+    result.warnings.push_back(fmt::format("nothing was served: {} requests were shed ({})",
+                                          counts.shed, counts.shed_reasons.begin()->first));
   if (counts.arrived == 0)
     result.warnings.push_back("no request arrived: there is nothing to report");
   return result;
