@@ -7,7 +7,6 @@
 namespace racktwin::serve {
 namespace {
 
-constexpr int request_bits = 26;
 constexpr std::int64_t one = std::int64_t{1} << 20;  // a token in fixed point
 
 }  // namespace

@@ -136,7 +136,7 @@ class Replica {
   std::vector<cost::RankWork> typical_work() const;
 
  private:
-  static constexpr int fixed_shift = 20;
+  static constexpr int fixed_shift = 20, request_bits = 26;
   struct Rank {
     explicit Rank(std::int64_t blocks) : cache(blocks) {}
     KvCache cache;
@@ -196,7 +196,7 @@ class Replica {
   bool grow_sequences(Outcome&);  // blocks for the step to come; true if it preempted
   bool make_room(Rank&, std::int64_t blocks, Outcome&);  // preempts; false: the rank is empty
   void grow_by_timer(Outcome&);
-  void preempt(Rank&, ActiveIndex);
+  void take_out(Rank&, ActiveIndex), preempt(Rank&, ActiveIndex);
   void give_up(Rank&, ActiveIndex, Outcome&);
   ActiveIndex victim(const Rank&) const;
   void form_chunks(std::int64_t now, Outcome&, bool admit_new);

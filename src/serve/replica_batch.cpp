@@ -7,7 +7,6 @@
 namespace racktwin::serve {
 namespace {
 
-constexpr int request_bits = 26;
 // SGLang: a new request is admitted if its prompt and its output limit, clipped to so many
 // tokens, fit beside what running requests are expected to write. The expected part starts at
 // 0.7 of their limits and decays to 0.14 of that over 600 decode steps.
@@ -67,7 +66,8 @@ ActiveIndex Replica::victim(const Rank& rank) const {
   return best;
 }
 
-void Replica::preempt(Rank& rank, ActiveIndex i) {
+// Takes a request out of the batch, whatever it was doing there, and frees its blocks.
+void Replica::take_out(Rank& rank, ActiveIndex i) {
   Active& a = at(i);
   if (a.stage == Stage::decoding) {
     stop_decoding(i);
@@ -77,6 +77,11 @@ void Replica::preempt(Rank& rank, ActiveIndex i) {
     rank.pending_prefill -= a.prompt - a.computed;
   }
   release(i);
+}
+
+void Replica::preempt(Rank& rank, ActiveIndex i) {
+  take_out(rank, i);
+  Active& a = at(i);
   a.prompt = a.isl + a.generated;
   a.computed = 0;
   a.stage = Stage::waiting;
@@ -89,15 +94,7 @@ void Replica::preempt(Rank& rank, ActiveIndex i) {
 }
 
 void Replica::give_up(Rank& rank, ActiveIndex i, Outcome& outcome) {
-  Active& a = at(i);
-  if (a.stage == Stage::decoding) {
-    stop_decoding(i);
-    std::erase(fresh_, i);
-  } else {
-    prefilling_ -= static_cast<std::int32_t>(std::erase(rank.prefilling, i));
-    rank.pending_prefill -= a.prompt - a.computed;
-  }
-  release(i);
+  take_out(rank, i);
   outcome.outgrown.push_back(i);
 }
 

@@ -7,7 +7,6 @@
 namespace racktwin::serve {
 namespace {
 
-constexpr int request_bits = 26;
 constexpr double ratio_least = 0.7 * 0.14, ratio_decay = (0.7 - ratio_least) / 600;
 
 }  // namespace
